@@ -1,0 +1,26 @@
+package index
+
+import (
+	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/pod"
+)
+
+// Match is what one member holds of a looked-up prompt: contiguous from block 0.
+// All counts are in blocks of Size tokens.
+type Match struct {
+	Member pod.Member
+	Size   int // tokens per block
+	// Depth counts blocks announced by the engine or expected from our own
+	// placements; Announced leaves the expected ones out.
+	Depth, Announced int
+	// Fastest counts, of the Announced blocks, those whose fastest copy lies on
+	// each tier; the entries add up to Announced.
+	Fastest [event.NumTiers]int
+}
+
+// Result is caller-owned and reused: a lookup writes Matches and allocates
+// nothing once its capacity suffices.
+type Result struct {
+	Matches []Match // members with Depth > 0, in no order
+	scratch
+}

@@ -1,0 +1,37 @@
+// Package reason holds the one set of code words that say why a prompt matched
+// nothing on a pod, or could not be matched at all. serve's metadata and
+// metrics, explain, tap and top all use these words. It imports nothing.
+package reason
+
+// Code is one such word. They are stable: dashboards and scripts match on them.
+type Code string
+
+// Why nothing could be matched anywhere.
+const (
+	None           Code = ""
+	UnknownPath    Code = "unknown-path"
+	NoBody         Code = "no-body"
+	BodyNotJSON    Code = "body-not-json"
+	BodyCut        Code = "body-cut"
+	NoTokenizer    Code = "tokenizer-missing"
+	TokenizeFailed Code = "tokenize-failed"
+	TokenizeSlow   Code = "tokenize-deadline"
+	Shape          Code = "request-shape-unsupported"
+	PrivateCache   Code = "private-cache" // SGLang extra_key: invisible in events
+	Deadline       Code = "pick-deadline"
+)
+
+// Why one pod's depth is 0 though the prompt is known.
+const (
+	NoEventsEver    Code = "no-events-ever"
+	Silent          Code = "connected-silent"
+	Disconnected    Code = "disconnected"
+	PromptShort     Code = "prompt-shorter-than-block"
+	CutAtImage      Code = "cut-at-image"
+	Namespace       Code = "namespace-differs"
+	Asleep          Code = "asleep"
+	Cleared         Code = "cleared"
+	NotCached       Code = "not-cached"
+	NoEventsSource  Code = "no-event-source"
+	BlockSizeDiffer Code = "block-size-mismatch"
+)

@@ -1,0 +1,48 @@
+// Package tokenizer turns text into the token ids an engine will compute. It
+// knows no pod and opens nothing: it takes bytes and gives ids. Providers that
+// need a socket live in feed.
+package tokenizer
+
+import "context"
+
+// Shape is the kind of request a body is.
+type Shape uint8
+
+// The shapes a provider can be asked for.
+const (
+	Completion Shape = iota + 1
+	Chat
+)
+
+// Text is what is to be tokenized.
+type Text struct {
+	Model string // base model, never the adapter's alias
+	Shape Shape
+	Body  []byte // the client's JSON, verbatim
+}
+
+// Status says what a provider may claim about its ids.
+type Status string
+
+// The claims.
+const (
+	Exact      Status = "exact"      // the engine's own ids
+	Unverified Status = "unverified" // not proven equal for this request
+)
+
+// Result is a tokenized prompt.
+type Result struct {
+	IDs    []uint32
+	Status Status
+	// Cut is the first position whose content the ids do not determine (an
+	// image's placeholder); negative = none.
+	Cut int
+}
+
+// Provider is one way to get ids. Tokenize may be called from any goroutine; it
+// honours the context's deadline and returns an error that names what it could
+// not do, never a guess.
+type Provider interface {
+	Name() string // "native", "render", "tokenize"
+	Tokenize(ctx context.Context, t Text) (Result, error)
+}
