@@ -1,0 +1,156 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/eppctl/eppctl/internal/core/pod"
+)
+
+// Config is eppctl.yaml, checked and completed by defaults. It is immutable: an
+// edit of the file makes a new Config (see Watch).
+type Config struct {
+	Path   string // file it came from, "" = defaults only
+	Listen Listen
+	Pods   []pod.Spec // in file order; names and addresses are unique
+	Models Models
+	Limits Limits
+	Scrape Scrape
+	Envoy  Envoy
+	// StrictModels refuses a model that neither models nor a pod names with 404
+	// instead of routing it by load.
+	StrictModels bool
+	// Drain is how long open streams may go on after the first SIGTERM.
+	Drain time.Duration
+
+	overrides []Override
+	text      []byte
+}
+
+// Listen holds the addresses to listen at; "" turns a listener off.
+type Listen struct {
+	ExtProc string `yaml:"ext_proc"` // Envoy's ext_proc gRPC, never off
+	Health  string `yaml:"health"`   // gRPC health
+	Admin   string `yaml:"admin"`    // admin API: loopback host:port or unix:/path
+	Metrics string `yaml:"metrics"`  // Prometheus page
+}
+
+// Limits bound what comes from outside.
+type Limits struct {
+	RequestBytes    Bytes         `yaml:"request_bytes"`    // a body above it is refused with 413
+	PickDeadline    time.Duration `yaml:"pick_deadline"`    // past it a request is routed without its prefix
+	TokenizeTimeout time.Duration `yaml:"tokenize_timeout"` // of one engine call, inside the pick deadline
+	Blocks          int           `yaml:"blocks"`           // blocks the index keeps in all, 0 = no cap
+	ScrapeBytes     Bytes         `yaml:"scrape_bytes"`     // one metrics page, decoded
+	FrameBytes      Bytes         `yaml:"frame_bytes"`      // one message of KV events
+	RecentCards     int           `yaml:"recent_cards"`     // decisions kept for explain --request-id
+}
+
+// Scrape says how often the pods' metrics pages are read.
+type Scrape struct {
+	Interval time.Duration `yaml:"interval"`
+	Timeout  time.Duration `yaml:"timeout"`
+}
+
+// Envoy is what serve keeps up to date for Envoy.
+type Envoy struct {
+	// EndpointsFile is the EDS file that serve replaces by rename whenever the
+	// fleet changes; "" = none.
+	EndpointsFile string `yaml:"endpoints_file"`
+	// Cluster names the cluster in that file; it must equal the bootstrap's.
+	Cluster string `yaml:"cluster"`
+}
+
+// file is the layout of eppctl.yaml. Where the file and Config differ, Config
+// has the form the rest of the program wants.
+type file struct {
+	Listen       Listen        `yaml:"listen"`
+	Pods         []podEntry    `yaml:"pods"`
+	Models       []Model       `yaml:"models"`
+	Limits       Limits        `yaml:"limits"`
+	Scrape       Scrape        `yaml:"scrape"`
+	Envoy        Envoy         `yaml:"envoy"`
+	StrictModels bool          `yaml:"strict_models"`
+	Drain        time.Duration `yaml:"drain_timeout"`
+}
+
+// maxConfigBytes caps the file: a thousand pods with every key written out
+// come to well under 1 MiB.
+const maxConfigBytes = 4 << 20
+
+func defaults() file {
+	return file{
+		Listen: Listen{ExtProc: ":9002", Health: ":9003", Admin: "127.0.0.1:9004", Metrics: ":9090"},
+		Limits: Limits{
+			// Envoy buffers as much in the printed bootstrap.
+			RequestBytes: 32 << 20,
+			// Below the 5 s message_timeout of the printed bootstrap; nothing in
+			// Envoy bounds a pick in full duplex.
+			PickDeadline:    500 * time.Millisecond,
+			TokenizeTimeout: 300 * time.Millisecond,
+			ScrapeBytes:     4 << 20,
+			FrameBytes:      16 << 20,
+			RecentCards:     4096,
+		},
+		Scrape: Scrape{Interval: 250 * time.Millisecond, Timeout: time.Second},
+		Envoy:  Envoy{Cluster: "pool"},
+		Drain:  25 * time.Second,
+	}
+}
+
+// Override changes a value after the file is read: a flag or an environment
+// variable wins over the file.
+type Override func(*Config)
+
+// LoadConfig reads and checks the file at path; "" gives the defaults. Errors
+// are of type *ConfigError and list every problem found.
+func LoadConfig(path string, with ...Override) (*Config, error) {
+	if path == "" {
+		return parseConfig("", nil, with)
+	}
+	text, err := readConfig(path)
+	if err != nil {
+		return nil, &ConfigError{Problems: []Problem{{File: path, Found: err.Error()}}}
+	}
+	return parseConfig(path, text, with)
+}
+
+func parseConfig(path string, text []byte, with []Override) (*Config, error) {
+	f := defaults()
+	d := newDecoder(path)
+	d.decode(text, &f)
+	c := &Config{
+		Path: path, Listen: f.Listen, Limits: f.Limits, Scrape: f.Scrape, Envoy: f.Envoy,
+		StrictModels: f.StrictModels, Drain: f.Drain, overrides: with, text: text,
+	}
+	c.Models = d.models(f.Models)
+	c.Pods = d.pods(f.Pods, c.Models)
+	for _, o := range with {
+		o(c)
+	}
+	d.check(c)
+	return c, d.err()
+}
+
+func readConfig(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		var pe *os.PathError
+		if errors.As(err, &pe) {
+			err = pe.Err // the path stands in the problem already
+		}
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxConfigBytes {
+		return nil, fmt.Errorf("larger than %v", Bytes(maxConfigBytes))
+	}
+	return text, nil
+}

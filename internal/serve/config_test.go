@@ -1,0 +1,257 @@
+package serve
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/eppctl/eppctl/internal/core/pod"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files under testdata")
+
+func parse(text string) (*Config, error) { return parseConfig("eppctl.yaml", []byte(text), nil) }
+
+func TestConfigDefaults(t *testing.T) {
+	c, err := LoadConfig("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Listen.ExtProc != ":9002" || c.Listen.Health != ":9003" || c.Listen.Admin != "127.0.0.1:9004" || c.Listen.Metrics != ":9090" {
+		t.Errorf("listeners = %+v, want the ports the field expects", c.Listen)
+	}
+	if c.Limits.RequestBytes != 32<<20 || c.Scrape.Interval != 250*time.Millisecond {
+		t.Errorf("limits = %+v, scrape = %+v", c.Limits, c.Scrape)
+	}
+}
+
+func TestConfigFull(t *testing.T) {
+	c, err := LoadConfig("testdata/config/full.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []pod.Spec{
+		{
+			Name: "a", Address: "10.0.0.1:8000", Engine: pod.EngineVLLM, Model: "llama", Adapters: []string{"sql"}, Ranks: 2,
+			Events: []string{"tcp://10.0.0.1:5557", "tcp://10.0.0.1:5558"}, Replay: []string{"tcp://10.0.0.1:5657", "tcp://10.0.0.1:5658"},
+			Metrics: "http://10.0.0.1:8000/metrics", MaxContext: 131072,
+		},
+		{
+			Name: "[fd00::1]:8000", Address: "[fd00::1]:8000", Engine: pod.EngineSGLang, Role: pod.RolePrefill, Ranks: 2,
+			Events: []string{"tcp://[fd00::1]:5557", "tcp://[fd00::2]:6557"},
+		},
+		{Name: "c", Address: "vllm-c.pool.svc:8000", Role: pod.RoleDecode, Ranks: 1, Bind: "tcp://*:5600"},
+		{Name: "d", Address: "vllm-d:8000", Ranks: 1, Events: []string{"tcp://vllm-d:5557"}},
+	}
+	if !reflect.DeepEqual(c.Pods, want) {
+		t.Errorf("pods:\n got %+v\nwant %+v", c.Pods, want)
+	}
+	if !c.StrictModels || c.Drain != 40*time.Second || c.Limits.RequestBytes != 64<<20 || c.Envoy.EndpointsFile != "/run/eppctl/eds.yaml" {
+		t.Errorf("scalars: %+v", c)
+	}
+	if c.Limits.FrameBytes != 16<<20 {
+		t.Errorf("limits.frame_bytes = %v, a key left out must keep its default", c.Limits.FrameBytes)
+	}
+}
+
+// TestConfigErrors compares the whole message with a golden file: the text is
+// what the operator works with. EP-42, UX-12.
+func TestConfigErrors(t *testing.T) {
+	files, err := filepath.Glob("testdata/config/bad-*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no fixtures: %v", err)
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = parseConfig("eppctl.yaml", text, nil)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			golden := strings.TrimSuffix(file, ".yaml") + ".golden"
+			got := []byte(err.Error() + "\n")
+			if *update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("got:\n%swant:\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestConfigForms(t *testing.T) {
+	for name, tc := range map[string]struct {
+		text string
+		ok   bool
+	}{
+		"empty file":             {"", true},
+		"comment only":           {"# nothing yet\n", true},
+		"empty sections":         {"pods:\nmodels:\nlimits:\n", true},
+		"anchor and merge key":   {"pods:\n- &a {name: a, address: 'h:1', engine: vllm}\n- {<<: *a, name: b, address: 'h:2'}\n", true},
+		"cycle of anchors":       {"pods: &p [*p]\n", false},
+		"alias of nothing":       {"pods: *nowhere\n", false},
+		"number as a name":       {"pods: [{name: 0, address: 'h:1'}]\n", true},
+		"truth as a name":        {"pods: [{name: true, address: 'h:1'}]\n", false},
+		"duration without unit":  {"scrape: {interval: 250}\n", false},
+		"negative duration":      {"scrape: {interval: -1s}\n", false},
+		"not a number":           {"models: [{name: m, prefill_tokens_per_second: .nan}]\n", false},
+		"infinite":               {"models: [{name: m, prefill_tokens_per_second: .inf}]\n", false},
+		"second document":        {"strict_models: true\n---\nstrict_models: false\n", false},
+		"duplicate key":          {"strict_models: true\nstrict_models: false\n", false},
+		"list at the top":        {"- a\n", false},
+		"admin by unix socket":   {"listen: {admin: 'unix:/run/eppctl.sock'}\n", true},
+		"admin off":              {"listen: {admin: ''}\n", true},
+		"ADM-01 admin in public": {"listen: {admin: ':9004'}\n", false},
+		"ext_proc off":           {"listen: {ext_proc: ''}\n", false},
+		"health on ext_proc":     {"listen: {ext_proc: ':9002', health: ':9002'}\n", true},
+		"metrics on ext_proc":    {"listen: {ext_proc: ':9002', metrics: ':9002'}\n", false},
+		"IPv6 listener":          {"listen: {ext_proc: '[::1]:9002'}\n", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := parse(tc.text); (err == nil) != tc.ok {
+				t.Errorf("err = %v, want ok = %v", err, tc.ok)
+			}
+		})
+	}
+}
+
+func TestConfigFile(t *testing.T) {
+	dir := t.TempDir()
+	for name, prepare := range map[string]func(path string) error{
+		"missing":   func(string) error { return nil },
+		"directory": func(p string) error { return os.Mkdir(p, 0o755) },
+		"too large": func(p string) error { return os.WriteFile(p, make([]byte, maxConfigBytes+1), 0o644) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(dir, strings.ReplaceAll(name, " ", "-"))
+			if err := prepare(path); err != nil {
+				t.Fatal(err)
+			}
+			_, err := LoadConfig(path)
+			if err == nil || !strings.HasPrefix(err.Error(), path+": ") {
+				t.Errorf("err = %v, want it to name the file", err)
+			}
+		})
+	}
+}
+
+// TestConfigOverride: a flag beats the file and is held to the same rules. UX-13.
+func TestConfigOverride(t *testing.T) {
+	admin := func(addr string) Override { return func(c *Config) { c.Listen.Admin = addr } }
+	text := []byte("listen: {admin: '127.0.0.1:1'}\n")
+	c, err := parseConfig("eppctl.yaml", text, []Override{admin("127.0.0.1:2")})
+	if err != nil || c.Listen.Admin != "127.0.0.1:2" {
+		t.Errorf("admin = %v, err = %v", c.Listen.Admin, err)
+	}
+	if _, err = parseConfig("eppctl.yaml", text, []Override{admin("0.0.0.0:2")}); err == nil {
+		t.Error("an override in public was accepted")
+	}
+}
+
+func TestModelsResolve(t *testing.T) {
+	c, err := LoadConfig("testdata/config/full.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, base, adapter string
+		ok                  bool
+	}{
+		{"llama", "llama", "", true}, {"gpt", "llama", "", true}, {"sql", "llama", "sql", true},
+		{"", "llama", "", true}, {"nobody", "", "", false}, {"qwen", "qwen", "", true},
+	} {
+		base, adapter, ok := c.Models.Resolve(tc.name)
+		if base != tc.base || adapter != tc.adapter || ok != tc.ok {
+			t.Errorf("Resolve(%q) = %q, %q, %v", tc.name, base, adapter, ok)
+		}
+	}
+}
+
+// TestConfigReference: docs/config.md names every key of the file, and no other.
+func TestConfigReference(t *testing.T) {
+	page, err := os.ReadFile("../../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	documented := map[string]bool{}
+	for line := range strings.Lines(string(page)) {
+		if rest, ok := strings.CutPrefix(line, "| `"); ok {
+			key, _, _ := strings.Cut(rest, "`")
+			documented[key] = true
+		}
+	}
+	for _, k := range Keys() {
+		if !documented[k] {
+			t.Errorf("docs/config.md has no row for %s", k)
+		}
+		delete(documented, k)
+	}
+	for k := range documented {
+		t.Errorf("docs/config.md has a row for %s, which is no key", k)
+	}
+}
+
+func TestNearest(t *testing.T) {
+	keys := []string{"listen", "pods", "models", "weights", "limits", "scrape"}
+	for word, want := range map[string]string{
+		"weigths": "weights", "pod": "pods", "Limits": "limits", "scrap": "scrape", "modles": "models", "foo": "", "x": "",
+	} {
+		if got := nearest(word, keys); got != want {
+			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestBytes(t *testing.T) {
+	for text, want := range map[string]Bytes{"32MiB": 32 << 20, "1.5GB": 1.5e9, "100": 100, "7 kB": 7000, "0B": 0} {
+		if got, err := parseBytes(text); err != nil || got != want {
+			t.Errorf("parseBytes(%q) = %d, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"", "MiB", "-1MiB", "1e300GiB", "NaN", "1TiBs"} {
+		if got, err := parseBytes(text); err == nil {
+			t.Errorf("parseBytes(%q) = %d, want an error", text, got)
+		}
+	}
+	for b, want := range map[Bytes]string{32 << 20: "32MiB", 1 << 30: "1GiB", 1000: "1000B", 1536: "1536B", 2048: "2KiB"} {
+		if b.String() != want {
+			t.Errorf("%d = %s, want %s", int64(b), b, want)
+		}
+	}
+}
+
+func FuzzConfig(f *testing.F) {
+	files, _ := filepath.Glob("testdata/config/*.yaml")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c, err := parseConfig("eppctl.yaml", text, nil)
+		if err == nil && len(c.Pods) > pod.MaxMembers {
+			t.Errorf("%d pods accepted", len(c.Pods))
+		}
+		if err != nil && err.Error() == "" {
+			t.Error("an error without text")
+		}
+	})
+}

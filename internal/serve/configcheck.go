@@ -1,0 +1,123 @@
+package serve
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+var errMissing = errors.New("missing")
+
+// check looks at the values that must fit each other or the machine. It runs
+// after the overrides, so a flag is held to the same rules as the file.
+func (d *decoder) check(c *Config) {
+	d.checkListen(c.Listen)
+	l, s := c.Limits, c.Scrape
+	d.within("limits.request_bytes", l.RequestBytes, 1<<10, 1<<30)
+	d.within("limits.scrape_bytes", l.ScrapeBytes, 1<<10, 1<<28)
+	d.within("limits.frame_bytes", l.FrameBytes, 1<<10, 1<<28)
+	d.between("limits.pick_deadline", l.PickDeadline, time.Millisecond, time.Minute)
+	d.between("limits.tokenize_timeout", l.TokenizeTimeout, time.Millisecond, time.Minute)
+	if l.TokenizeTimeout > l.PickDeadline {
+		d.bad("limits.tokenize_timeout", l.TokenizeTimeout.String(), "at most limits.pick_deadline ("+l.PickDeadline.String()+")", "")
+	}
+	if l.Blocks < 0 {
+		d.bad("limits.blocks", strconv.Itoa(l.Blocks), "a number of blocks, 0 = no cap", "")
+	}
+	if l.RecentCards < 0 || l.RecentCards > 1<<20 {
+		d.bad("limits.recent_cards", strconv.Itoa(l.RecentCards), "0 to 1048576", "")
+	}
+	// The floor keeps big pages from eating a core: 100 pods at 50 ms were too
+	// much for the pickers of the field.
+	d.between("scrape.interval", s.Interval, 50*time.Millisecond, time.Minute)
+	d.between("scrape.timeout", s.Timeout, 10*time.Millisecond, time.Minute)
+	if c.Envoy.EndpointsFile != "" {
+		if c.Envoy.Cluster == "" {
+			d.bad("envoy.cluster", errMissing.Error(), "the cluster name of Envoy's bootstrap", "")
+		}
+		if base := filepath.Base(c.Envoy.EndpointsFile); base == "." || base == "/" || strings.HasSuffix(c.Envoy.EndpointsFile, "/") {
+			d.bad("envoy.endpoints_file", fmt.Sprintf("found %q", clip(c.Envoy.EndpointsFile)), "the path of a file", "")
+		}
+	}
+}
+
+func (d *decoder) checkListen(l Listen) {
+	taken := map[string]string{}
+	for _, x := range []struct{ key, addr string }{
+		{"listen.ext_proc", l.ExtProc}, {"listen.health", l.Health}, {"listen.admin", l.Admin}, {"listen.metrics", l.Metrics},
+	} {
+		if x.addr == "" {
+			if x.key == "listen.ext_proc" {
+				d.bad(x.key, "empty", "HOST:PORT or :PORT", "")
+			}
+			continue
+		}
+		if strings.HasPrefix(x.addr, "unix:") && x.key == "listen.admin" {
+			continue
+		}
+		host, port, err := net.SplitHostPort(x.addr)
+		if err == nil {
+			err = listenable(host, port)
+		}
+		if err != nil {
+			d.bad(x.key, fmt.Sprintf("found %q", clip(x.addr)), "HOST:PORT or :PORT", listenHint(x.addr))
+			continue
+		}
+		if x.key == "listen.admin" && !loopback(host) {
+			d.bad(x.key, fmt.Sprintf("%q is not a loopback address", clip(x.addr)), "127.0.0.1:PORT, [::1]:PORT or unix:/PATH",
+				"the admin API has no authentication")
+		}
+		// Health may share the ext_proc port; port 0 lets the system choose.
+		if other := taken[x.addr]; other != "" && port != "0" && x.key != "listen.health" {
+			d.bad(x.key, fmt.Sprintf("%q is taken by %s", x.addr, other), "an address of its own", "")
+		}
+		taken[x.addr] = x.key
+	}
+}
+
+func listenable(host, port string) error {
+	if p, err := strconv.Atoi(port); err != nil || p < 0 || p > 65535 {
+		return errWrong
+	}
+	if host == "" || host == "localhost" {
+		return nil
+	}
+	_, err := netip.ParseAddr(host)
+	return err
+}
+
+func listenHint(addr string) string {
+	if _, err := parsePort(addr); err == nil {
+		return fmt.Sprintf("write \":%s\"", addr)
+	}
+	return ""
+}
+
+func loopback(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && a.IsLoopback()
+}
+
+func (d *decoder) within(key string, v, low, high Bytes) {
+	if v < low || v > high {
+		d.bad(key, v.String(), fmt.Sprintf("%v to %v", low, high), "")
+	}
+}
+
+func (d *decoder) between(key string, v, low, high time.Duration) {
+	if v < low || v > high {
+		d.bad(key, v.String(), fmt.Sprintf("%v to %v", low, high), "")
+	}
+}
+
+func didYouMean(s string, names []string) string {
+	if near := nearest(s, names); near != "" {
+		return fmt.Sprintf("did you mean %q?", near)
+	}
+	return ""
+}

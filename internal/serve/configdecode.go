@@ -1,0 +1,305 @@
+package serve
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// decoder fills tagged structs from a YAML tree. Unlike the library's own strict
+// mode it goes on after a mistake, so that one run names them all, and it
+// remembers where each value stood for the checks that come later.
+type decoder struct {
+	path     string
+	anchors  map[string]ast.Node
+	places   map[string]*token.Position // by key path
+	problems []Problem
+	nodes    int
+}
+
+// maxNodes bounds the values visited, so that aliases of aliases end.
+const maxNodes = 1 << 20
+
+// nodeDecoder is a value that can be written in several forms.
+type nodeDecoder interface {
+	decodeNode(d *decoder, n ast.Node, key string)
+}
+
+func newDecoder(path string) *decoder {
+	return &decoder{path: path, anchors: map[string]ast.Node{}, places: map[string]*token.Position{}}
+}
+
+// decode reads text into the struct that into points to.
+func (d *decoder) decode(text []byte, into any) {
+	tree, err := parser.ParseBytes(text, 0)
+	if err != nil {
+		d.syntax(err, text)
+		return
+	}
+	for i, doc := range tree.Docs {
+		if doc.Body == nil {
+			continue
+		}
+		if i > 0 {
+			d.problem(doc.Body, "", "a second document", "one YAML document", "")
+			return
+		}
+		d.value(doc.Body, reflect.ValueOf(into).Elem(), "")
+	}
+}
+
+func (d *decoder) syntax(err error, text []byte) {
+	p := Problem{File: d.path, Found: err.Error()}
+	if ye, ok := err.(yaml.Error); ok { //nolint:errorlint // the parser returns it bare
+		p.Found = ye.GetMessage()
+		if t := ye.GetToken(); t != nil && t.Position != nil {
+			p.Line, p.Column = t.Position.Line, t.Position.Column
+		}
+	}
+	if lines := strings.Split(string(text), "\n"); p.Line > 0 && p.Line <= len(lines) {
+		if _, v, ok := strings.Cut(lines[p.Line-1], ": ["); ok && strings.Contains(v, "]:") {
+			p.Hint = `an IPv6 address needs quotes: "[fd00::1]:8000"`
+		}
+	}
+	d.problems = append(d.problems, p)
+}
+
+// value decodes one node; key is its path, as in "pods[2].address".
+func (d *decoder) value(n ast.Node, v reflect.Value, key string) {
+	if d.nodes++; d.nodes > maxNodes {
+		return
+	}
+	n = d.plain(n)
+	if n == nil || n.Type() == ast.NullType {
+		return // "key:" with nothing behind it keeps the default
+	}
+	if _, seen := d.places[key]; !seen {
+		d.places[key] = n.GetToken().Position
+	}
+	if nd, ok := v.Addr().Interface().(nodeDecoder); ok {
+		nd.decodeNode(d, n, key)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		d.structure(n, v, key)
+	case reflect.Slice:
+		d.list(n, v, key)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		d.value(n, v.Elem(), key)
+	default:
+		d.scalar(n, v, key)
+	}
+}
+
+// plain looks through anchors, aliases and tags.
+func (d *decoder) plain(n ast.Node) ast.Node {
+	for range 16 {
+		switch t := n.(type) {
+		case *ast.AnchorNode:
+			d.anchors[t.Name.GetToken().Value] = t.Value
+			n = t.Value
+		case *ast.AliasNode:
+			name := t.Value.GetToken().Value
+			to, known := d.anchors[name]
+			if !known {
+				d.problem(t, "", "alias *"+clip(name), "the name of an anchor above it", "")
+				return nil
+			}
+			n = to
+		case *ast.TagNode:
+			n = t.Value
+		default:
+			return n
+		}
+	}
+	return nil
+}
+
+func (d *decoder) structure(n ast.Node, v reflect.Value, key string) {
+	m, ok := n.(*ast.MappingNode)
+	if !ok {
+		d.problem(n, key, describe(n), "a section with "+strings.Join(keysOf(v.Type()), ", "), "")
+		return
+	}
+	fields := fieldsOf(v.Type())
+	for _, kv := range m.Values {
+		if kv.Key.IsMergeKey() {
+			if from, ok := d.plain(kv.Value).(*ast.MappingNode); ok {
+				d.structure(from, v, key)
+			}
+			continue
+		}
+		name := kv.Key.GetToken().Value
+		i, known := fields[name]
+		sub := join(key, name)
+		if !known {
+			d.unknown(kv.Key, sub, name, v.Type())
+			continue
+		}
+		d.places[sub] = kv.Key.GetToken().Position
+		d.value(kv.Value, v.Field(i), sub)
+	}
+}
+
+func (d *decoder) unknown(n ast.Node, key, name string, t reflect.Type) {
+	keys := keysOf(t)
+	hint := ""
+	if near := nearest(name, keys); near != "" {
+		hint = fmt.Sprintf("did you mean %q?", near)
+	} else if at := keyElsewhere(name); at != "" {
+		hint = fmt.Sprintf("%s is such a key", at)
+	}
+	d.problem(n, key, "unknown key", "one of "+strings.Join(keys, ", "), hint)
+}
+
+func (d *decoder) list(n ast.Node, v reflect.Value, key string) {
+	s, ok := n.(*ast.SequenceNode)
+	if !ok {
+		d.problem(n, key, describe(n), "a list", "")
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), len(s.Values), len(s.Values)))
+	for i, x := range s.Values {
+		d.value(x, v.Index(i), key+"["+strconv.Itoa(i)+"]")
+	}
+}
+
+func (d *decoder) scalar(n ast.Node, v reflect.Value, key string) {
+	if _, nested := n.(ast.ScalarNode); !nested {
+		d.problem(n, key, describe(n), expects(v.Type()), "")
+		return
+	}
+	if err := setScalar(n, v.Addr().Interface()); err != nil {
+		hint := ""
+		if err != errWrong { //nolint:errorlint // a marker, never wrapped
+			hint = err.Error()
+		}
+		d.problem(n, key, describe(n), expects(v.Type()), hint)
+	}
+}
+
+// setScalar writes a node's value behind p, or leaves what stands there.
+func setScalar(n ast.Node, p any) error {
+	text, kind := scalarText(n), n.Type()
+	switch p := p.(type) {
+	case *time.Duration:
+		return set(p, parseDuration)(text)
+	case *Bytes:
+		return set(p, parseBytes)(text)
+	case *string:
+		// The source text of a number is as good as a string; true and false are
+		// more likely a mistake.
+		if kind == ast.BoolType {
+			return errWrong
+		}
+		*p = text
+	case *bool:
+		if kind != ast.BoolType {
+			return errWrong
+		}
+		*p = strings.EqualFold(text, "true")
+	case *int:
+		if kind != ast.IntegerType {
+			return errWrong
+		}
+		return set(p, func(s string) (int, error) {
+			i, err := strconv.ParseInt(s, 0, 64)
+			return int(i), err
+		})(text)
+	case *float64:
+		if kind != ast.IntegerType && kind != ast.FloatType {
+			return errWrong // .nan and .inf are kinds of their own
+		}
+		return set(p, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })(text)
+	default:
+		return fmt.Errorf("no decoder for %T", p)
+	}
+	return nil
+}
+
+func set[T any](p *T, parse func(string) (T, error)) func(string) error {
+	return func(text string) error {
+		v, err := parse(text)
+		if err == nil {
+			*p = v
+		}
+		return err
+	}
+}
+
+func (d *decoder) problem(n ast.Node, key, found, expected, hint string) {
+	p := Problem{File: d.path, Key: key, Found: found, Expected: expected, Hint: hint}
+	if n != nil {
+		if t := n.GetToken(); t != nil && t.Position != nil {
+			p.Line, p.Column = t.Position.Line, t.Position.Column
+		}
+	}
+	d.problems = append(d.problems, p)
+}
+
+// bad reports a value that was read but makes no sense; the place is that of
+// the key, or of the nearest section that stands in the file.
+func (d *decoder) bad(key, found, expected, hint string) {
+	if slices.ContainsFunc(d.problems, func(p Problem) bool { return p.Key == key }) {
+		return // it could not be read at all, which was said already
+	}
+	p := Problem{File: d.path, Key: key, Found: found, Expected: expected, Hint: hint}
+	for at := key; at != ""; at = parent(at) {
+		if pos := d.places[at]; pos != nil {
+			p.Line, p.Column = pos.Line, pos.Column
+			break
+		}
+	}
+	d.problems = append(d.problems, p)
+}
+
+func (d *decoder) err() error {
+	if len(d.problems) == 0 {
+		return nil
+	}
+	slices.SortStableFunc(d.problems, func(a, b Problem) int {
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return a.Column - b.Column
+	})
+	return &ConfigError{Problems: d.problems}
+}
+
+func scalarText(n ast.Node) string {
+	if l, ok := n.(*ast.LiteralNode); ok {
+		return l.Value.Value
+	}
+	return n.GetToken().Value
+}
+
+func describe(n ast.Node) string {
+	switch n.Type() {
+	case ast.MappingType, ast.MappingValueType:
+		return "found a section"
+	case ast.SequenceType:
+		return "found a list"
+	case ast.StringType, ast.LiteralType:
+		return fmt.Sprintf("found %q", clip(scalarText(n)))
+	}
+	return "found " + clip(scalarText(n))
+}
+
+// clip keeps a message readable when the value is not.
+func clip(s string) string {
+	const limit = 60
+	if len(s) <= limit {
+		return s
+	}
+	return strings.ToValidUTF8(s[:limit], "") + "…"
+}

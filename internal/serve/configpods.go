@@ -1,0 +1,267 @@
+package serve
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/eppctl/eppctl/internal/core/pod"
+)
+
+// podEntry is one element of pods as the file writes it.
+type podEntry struct {
+	Name       string    `yaml:"name"`
+	Address    string    `yaml:"address"`
+	Engine     string    `yaml:"engine"`
+	Role       string    `yaml:"role"`
+	Model      string    `yaml:"model"`
+	Adapters   []string  `yaml:"adapters"`
+	Ranks      int       `yaml:"ranks"`
+	Events     endpoints `yaml:"events"`
+	EventsBind string    `yaml:"events_bind"`
+	Replay     endpoints `yaml:"replay"`
+	Metrics    string    `yaml:"metrics"`
+	MaxContext int       `yaml:"max_context"`
+}
+
+// endpoints is a list of ZMQ endpoints, one per data-parallel rank. The file may
+// also give the first alone, or only its port on the pod's own host: the others
+// follow by adding the rank to the port, as vLLM and SGLang do.
+type endpoints []string
+
+func (e *endpoints) decodeNode(d *decoder, n ast.Node, key string) {
+	var list []ast.Node
+	switch t := n.(type) {
+	case *ast.SequenceNode:
+		list = t.Values
+	case ast.ScalarNode:
+		list = []ast.Node{t}
+	}
+	for _, x := range list {
+		x = d.plain(x)
+		if x == nil || x.Type() != ast.StringType && x.Type() != ast.IntegerType {
+			list = nil
+			break
+		}
+		*e = append(*e, scalarText(x))
+	}
+	if list == nil {
+		d.problem(n, key, describe(n), "tcp://HOST:PORT, a port of the pod's own host, or a list with one such entry per rank", "")
+	}
+}
+
+// pods checks the entries and gives them the form of the fleet's table.
+func (d *decoder) pods(entries []podEntry, models Models) []pod.Spec {
+	if len(entries) > pod.MaxMembers {
+		d.bad("pods", fmt.Sprintf("%d pods", len(entries)), fmt.Sprintf("at most %d", pod.MaxMembers), "")
+		return nil
+	}
+	specs := make([]pod.Spec, 0, len(entries))
+	names, addresses := map[string]int{}, map[string]int{}
+	members := 0
+	for i, e := range entries {
+		key := "pods[" + strconv.Itoa(i) + "]"
+		s := d.pod(e, key, models)
+		if j, taken := names[s.Name]; taken && s.Name != "" {
+			d.bad(key+".name", fmt.Sprintf("%q is the name of pods[%d] too", s.Name, j), "a name of its own", "")
+		}
+		if j, taken := addresses[s.Address]; taken && s.Address != "" {
+			d.bad(key+".address", fmt.Sprintf("%q is the address of pods[%d] too", s.Address, j), "an address of its own",
+				"data-parallel ranks behind one address are one pod with ranks: N")
+		}
+		names[s.Name], addresses[s.Address] = i, i
+		members += max(s.Ranks, 1)
+		specs = append(specs, s)
+	}
+	if members > pod.MaxMembers {
+		d.bad("pods", fmt.Sprintf("%d ranks in all", members), fmt.Sprintf("at most %d", pod.MaxMembers), "")
+	}
+	return specs
+}
+
+func (d *decoder) pod(e podEntry, key string, models Models) pod.Spec {
+	s := pod.Spec{
+		Name: e.Name, Address: e.Address, Model: e.Model, Adapters: e.Adapters,
+		Ranks: e.Ranks, Metrics: e.Metrics, MaxContext: e.MaxContext,
+	}
+	if err := checkAddress(e.Address); err != nil {
+		d.bad(key+".address", err.Error(), "HOST:PORT with an IPv4 address, a bracketed IPv6 address or a DNS name", addressHint(e.Address))
+	}
+	if s.Name == "" {
+		s.Name = e.Address
+	}
+	if strings.ContainsFunc(s.Name, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
+		d.bad(key+".name", fmt.Sprintf("%q", clip(s.Name)), "a name without blanks and control characters", "")
+	}
+	var ok bool
+	if s.Engine, ok = pod.ParseEngine(e.Engine); !ok {
+		names := []string{"auto", "vllm", "sglang", "triton", "trtllm"}
+		d.bad(key+".engine", fmt.Sprintf("found %q", e.Engine), "one of "+strings.Join(names, ", "), didYouMean(e.Engine, names))
+	}
+	if s.Role, ok = pod.ParseRole(e.Role); !ok {
+		names := []string{"both", "prefill", "decode"}
+		d.bad(key+".role", fmt.Sprintf("found %q", e.Role), "one of "+strings.Join(names, ", "), didYouMean(e.Role, names))
+	}
+	if e.Model != "" && len(models) > 0 && !models.has(e.Model) {
+		d.bad(key+".model", fmt.Sprintf("no model is named %q", clip(e.Model)), "one of "+strings.Join(models.names(), ", "),
+			didYouMean(e.Model, models.names()))
+	}
+	if e.Ranks < 0 || e.Ranks > pod.MaxMembers {
+		d.bad(key+".ranks", strconv.Itoa(e.Ranks), fmt.Sprintf("1 to %d", pod.MaxMembers), "")
+		s.Ranks = 0
+	}
+	if e.MaxContext < 0 {
+		d.bad(key+".max_context", strconv.Itoa(e.MaxContext), "a number of tokens, 0 = not told", "")
+	}
+	if s.Ranks == 0 {
+		s.Ranks = max(len(e.Events), len(e.Replay), 1)
+	}
+	s.Events = d.endpoints(e.Events, key+".events", e.Address, s.Ranks)
+	s.Replay = d.endpoints(e.Replay, key+".replay", e.Address, s.Ranks)
+	s.Bind = d.bind(e.EventsBind, key+".events_bind")
+	if s.Bind != "" && len(s.Events) > 0 {
+		d.bad(key+".events_bind", "events is given too", "one of the two", "events is dialled by eppctl, events_bind is dialled by the engine")
+	}
+	if u, err := url.Parse(e.Metrics); e.Metrics != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+		d.bad(key+".metrics", fmt.Sprintf("found %q", clip(e.Metrics)), "a URL such as http://10.0.0.7:8000/metrics", "")
+	}
+	return s
+}
+
+// endpoints spreads what the file gives over the ranks.
+func (d *decoder) endpoints(given endpoints, key, address string, ranks int) []string {
+	if len(given) == 0 {
+		return nil
+	}
+	if len(given) != 1 && len(given) != ranks {
+		d.bad(key, fmt.Sprintf("%d entries for %d ranks", len(given), ranks), "one entry per rank, or one alone", "")
+		return nil
+	}
+	podHost, _, _ := net.SplitHostPort(address)
+	out := make([]string, 0, ranks)
+	for rank := range ranks {
+		shift := rank
+		text := given[0]
+		if len(given) > 1 {
+			text, shift = given[rank], 0
+		}
+		host, port, err := splitEndpoint(text)
+		if err == nil && port+shift > 65535 {
+			err = fmt.Errorf("port %d of rank %d", port+shift, rank)
+		}
+		if err != nil {
+			d.bad(key, err.Error(), "tcp://HOST:PORT or a port of the pod's own host", "")
+			return nil
+		}
+		if host == "" || host == "*" {
+			host = podHost // engines report the wildcard they bind to
+		}
+		out = append(out, "tcp://"+net.JoinHostPort(host, strconv.Itoa(port+shift)))
+	}
+	return out
+}
+
+func (d *decoder) bind(text, key string) string {
+	if text == "" {
+		return ""
+	}
+	host, port, err := splitEndpoint(text)
+	if err == nil && host != "" && host != "*" {
+		if _, ipErr := netip.ParseAddr(host); ipErr != nil {
+			err = fmt.Errorf("%q is not an address of this machine", clip(host))
+		}
+	}
+	if err != nil {
+		d.bad(key, err.Error(), "a local endpoint such as tcp://*:5557", "")
+		return ""
+	}
+	if host == "" {
+		host = "*"
+	}
+	return "tcp://" + net.JoinHostPort(host, strconv.Itoa(port))
+}
+
+// splitEndpoint reads "tcp://host:port" or a bare port.
+func splitEndpoint(s string) (host string, port int, err error) {
+	rest, isTCP := strings.CutPrefix(s, "tcp://")
+	if !isTCP {
+		if port, err = parsePort(s); err == nil {
+			return "", port, nil
+		}
+		return "", 0, fmt.Errorf("found %q", clip(s))
+	}
+	host, p, err := net.SplitHostPort(rest)
+	if err == nil {
+		port, err = parsePort(p)
+	}
+	if err != nil {
+		return "", 0, fmt.Errorf("found %q", clip(s))
+	}
+	return host, port, nil
+}
+
+func parsePort(s string) (int, error) {
+	p, err := strconv.Atoi(s)
+	if err != nil || p < 1 || p > 65535 {
+		return 0, fmt.Errorf("%q is no port (1 to 65535)", clip(s))
+	}
+	return p, nil
+}
+
+// checkAddress accepts what a pod's address may be.
+func checkAddress(s string) error {
+	if s == "" {
+		return errMissing
+	}
+	host, p, err := net.SplitHostPort(s)
+	if err != nil {
+		return fmt.Errorf("found %q", clip(s))
+	}
+	if _, err := parsePort(p); err != nil {
+		return err
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		if a.Zone() != "" || a.IsUnspecified() {
+			return fmt.Errorf("%q is not the address of a pod", clip(host))
+		}
+		return nil
+	}
+	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
+	if len(host) > 253 || slices.ContainsFunc(labels, badLabel) || allDigits(labels[len(labels)-1]) {
+		return fmt.Errorf("%q is neither an IP address nor a DNS name", clip(host))
+	}
+	return nil
+}
+
+func badLabel(s string) bool {
+	return s == "" || len(s) > 63 || s[0] == '-' || s[len(s)-1] == '-' || strings.ContainsFunc(s, func(r rune) bool {
+		return r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+	})
+}
+
+func allDigits(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < '0' || r > '9' })
+}
+
+// addressHint recognises the usual slips.
+func addressHint(s string) string {
+	if rest, ok := strings.CutPrefix(s, "http://"); ok {
+		return fmt.Sprintf("without the scheme: %q", clip(strings.TrimSuffix(rest, "/")))
+	}
+	if _, err := parsePort(s); err == nil {
+		return "a port alone names no host: 127.0.0.1:" + s
+	}
+	if i := strings.LastIndexByte(s, ':'); i > 0 && strings.Count(s, ":") > 1 && s[0] != '[' {
+		return fmt.Sprintf("an IPv6 address stands in brackets: %q", "["+s[:i]+"]"+s[i:])
+	}
+	if s != "" && !strings.Contains(s, ":") {
+		return "the port is missing"
+	}
+	return ""
+}

@@ -1,0 +1,179 @@
+package serve
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// watchRun is one Watch over a file in a bubble of fake time.
+type watchRun struct {
+	t       *testing.T
+	applied []*Config
+	failed  []error
+	log     strings.Builder
+	kick    chan struct{}
+}
+
+func startWatch(t *testing.T, path string) *watchRun {
+	t.Helper()
+	c, err := LoadConfig(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &watchRun{t: t, kick: make(chan struct{})}
+	ctx, cancel := context.WithCancel(t.Context())
+	t.Cleanup(cancel)
+	go c.Watch(ctx, WatchOptions{
+		Every: time.Second, Now: r.kick, Log: slog.New(slog.NewTextHandler(&r.log, nil)),
+		Failed: func(err error) { r.failed = append(r.failed, err) },
+	}, func(c *Config) { r.applied = append(r.applied, c) })
+	synctest.Wait()
+	return r
+}
+
+// after lets fake time pass and checks how many edits were taken and refused.
+func (r *watchRun) after(d time.Duration, applied, failed int) {
+	r.t.Helper()
+	time.Sleep(d)
+	synctest.Wait()
+	if len(r.applied) != applied || len(r.failed) != failed {
+		r.t.Fatalf("applied %d, failed %d, want %d and %d; errors %v", len(r.applied), len(r.failed), applied, failed, r.failed)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func onePod(name string) string { return "pods:\n- {name: " + name + ", address: 'h:1'}\n" }
+
+// TestWatchEditBreakFix: EP-42, UX-21.
+func TestWatchEditBreakFix(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "eppctl.yaml")
+	write(t, path, onePod("a"))
+	synctest.Test(t, func(t *testing.T) {
+		r := startWatch(t, path)
+		r.after(5*time.Second, 0, 0)
+
+		write(t, path, onePod("b"))
+		r.after(3*time.Second, 1, 0)
+		if got := r.applied[0].Pods[0].Name; got != "b" {
+			t.Errorf("pod %q, want b", got)
+		}
+
+		write(t, path, "pods:\n- {nam: c, address: 'h:1'}\n")
+		r.after(10*time.Second, 1, 1)
+		if text := r.failed[0].Error(); !strings.Contains(text, path+":2:4: pods[0].nam: unknown key") {
+			t.Errorf("error %q does not name the place", text)
+		}
+		if got := strings.Count(r.log.String(), "edit rejected"); got != 1 {
+			t.Errorf("%d log lines for one bad edit", got)
+		}
+
+		write(t, path, onePod("d"))
+		r.after(3*time.Second, 2, 1)
+
+		// Taken back to what is in force: nothing to apply, but the same mistake
+		// later is a new report.
+		write(t, path, "pods: 1\n")
+		r.after(3*time.Second, 2, 2)
+		write(t, path, onePod("d"))
+		r.after(3*time.Second, 2, 2)
+		write(t, path, "pods: 1\n")
+		r.after(3*time.Second, 2, 3)
+	})
+}
+
+// TestWatchSymlinkSwap: a ConfigMap volume changes by swapping the ..data link.
+func TestWatchSymlinkSwap(t *testing.T) {
+	dir := t.TempDir()
+	version := func(name, text string) {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		write(t, filepath.Join(dir, name, "eppctl.yaml"), text)
+		next := filepath.Join(dir, "..data_tmp")
+		if err := os.Symlink(name, next); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(next, filepath.Join(dir, "..data")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version("..v1", onePod("a"))
+	path := filepath.Join(dir, "eppctl.yaml")
+	if err := os.Symlink("..data/eppctl.yaml", path); err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := startWatch(t, path)
+		version("..v2", onePod("b"))
+		r.after(3*time.Second, 1, 0)
+		if got := r.applied[0].Pods[0].Name; got != "b" {
+			t.Errorf("pod %q, want b", got)
+		}
+	})
+}
+
+func TestWatchFileGone(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "eppctl.yaml")
+	write(t, path, onePod("a"))
+	synctest.Test(t, func(t *testing.T) {
+		r := startWatch(t, path)
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		r.after(10*time.Second, 0, 1)
+		write(t, path, onePod("b"))
+		r.after(3*time.Second, 1, 1)
+	})
+}
+
+// TestWatchHalfWritten: a content seen once only is not judged, unless asked to.
+func TestWatchHalfWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "eppctl.yaml")
+	write(t, path, onePod("a"))
+	synctest.Test(t, func(t *testing.T) {
+		r := startWatch(t, path)
+		write(t, path, "pods:\n- {name: b,")
+		r.after(time.Second, 0, 0)
+		write(t, path, onePod("b"))
+		r.after(2*time.Second, 1, 0)
+		write(t, path, onePod("c"))
+		r.kick <- struct{}{}
+		r.after(0, 2, 0)
+	})
+}
+
+// TestWatchKeepsOverrides: a flag wins over every later edit as well.
+func TestWatchKeepsOverrides(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "eppctl.yaml")
+	write(t, path, onePod("a"))
+	synctest.Test(t, func(t *testing.T) {
+		c, err := LoadConfig(path, func(c *Config) { c.Listen.Metrics = ":1" })
+		if err != nil {
+			t.Fatal(err)
+		}
+		var next *Config
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go c.Watch(ctx, WatchOptions{}, func(c *Config) { next = c })
+		write(t, path, "listen: {metrics: ':2'}\n")
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if next == nil || next.Listen.Metrics != ":1" {
+			t.Errorf("after the edit: %+v", next)
+		}
+		cancel()
+		synctest.Wait()
+	})
+}
