@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/pod"
 )
 
@@ -17,9 +18,11 @@ type Config struct {
 	Listen Listen
 	Pods   []pod.Spec // in file order; names and addresses are unique
 	Models Models
-	Limits Limits
-	Scrape Scrape
-	Envoy  Envoy
+	// Weights are the constants of the decision, those of single models included.
+	Weights *pick.Policy
+	Limits  Limits
+	Scrape  Scrape
+	Envoy   Envoy
 	// StrictModels refuses a model that neither models nor a pod names with 404
 	// instead of routing it by load.
 	StrictModels bool
@@ -70,6 +73,7 @@ type file struct {
 	Listen       Listen        `yaml:"listen"`
 	Pods         []podEntry    `yaml:"pods"`
 	Models       []Model       `yaml:"models"`
+	Weights      weights       `yaml:"weights"`
 	Limits       Limits        `yaml:"limits"`
 	Scrape       Scrape        `yaml:"scrape"`
 	Envoy        Envoy         `yaml:"envoy"`
@@ -83,7 +87,8 @@ const maxConfigBytes = 4 << 20
 
 func defaults() file {
 	return file{
-		Listen: Listen{ExtProc: ":9002", Health: ":9003", Admin: "127.0.0.1:9004", Metrics: ":9090"},
+		Weights: weights{Policy: *pick.DefaultPolicy()},
+		Listen:  Listen{ExtProc: ":9002", Health: ":9003", Admin: "127.0.0.1:9004", Metrics: ":9090"},
 		Limits: Limits{
 			// Envoy buffers as much in the printed bootstrap.
 			RequestBytes: 32 << 20,
@@ -128,6 +133,7 @@ func parseConfig(path string, text []byte, with []Override) (*Config, error) {
 	}
 	c.Models = d.models(f.Models)
 	c.Pods = d.pods(f.Pods, c.Models)
+	c.Weights = d.policy(&f.Weights, c.Models)
 	for _, o := range with {
 		o(c)
 	}

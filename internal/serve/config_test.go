@@ -121,6 +121,12 @@ func TestConfigForms(t *testing.T) {
 		"ext_proc off":           {"listen: {ext_proc: ''}\n", false},
 		"health on ext_proc":     {"listen: {ext_proc: ':9002', health: ':9002'}\n", true},
 		"metrics on ext_proc":    {"listen: {ext_proc: ':9002', metrics: ':9002'}\n", false},
+		"weights not finite":     {"weights: {alpha: .inf}\n", false},
+		"weights not a number":   {"weights: {alpha: .nan}\n", false},
+		"weights negative":       {"weights: {breaker: {weight: -1}}\n", false},
+		"weights of a model":     {"models: [{name: m, prefill_tokens_per_second: -1}]\n", false},
+		"unknown preset":         {"weights: {preset: best}\n", false},
+		"preset of a kind":       {"weights: {preset: [fixed]}\n", false},
 		"IPv6 listener":          {"listen: {ext_proc: '[::1]:9002'}\n", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -180,6 +186,25 @@ func TestModelsResolve(t *testing.T) {
 		if base != tc.base || adapter != tc.adapter || ok != tc.ok {
 			t.Errorf("Resolve(%q) = %q, %q, %v", tc.name, base, adapter, ok)
 		}
+	}
+}
+
+// TestConfigWeights: a preset is the ground, whichever order the keys have, and a
+// model's own numbers lie over those of all models. O-59.
+func TestConfigWeights(t *testing.T) {
+	c, err := parse(`
+models: [{name: m, kv_bytes_per_token: 128KiB}]
+weights: {beta: 0.03, preset: fixed, breaker: {depth: 16}, prefill_tokens_per_second: 20480}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := c.Weights
+	if p.Alpha != 4 || p.Pool != 0 || p.Beta != 0.03 || p.Breaker.Depth != 16 || p.Breaker.Ratio != 2 {
+		t.Errorf("policy %+v", p)
+	}
+	if m := p.Models["m"]; m.BytesPerToken != 128<<10 || m.TokensPerSecond != 20480 {
+		t.Errorf("calibration of m %+v", m)
 	}
 }
 

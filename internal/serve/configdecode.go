@@ -33,6 +33,11 @@ type nodeDecoder interface {
 	decodeNode(d *decoder, n ast.Node, key string)
 }
 
+// preparer is a section in which one key sets the defaults of the others.
+type preparer interface {
+	prepare(d *decoder, m *ast.MappingNode, key string)
+}
+
 func newDecoder(path string) *decoder {
 	return &decoder{path: path, anchors: map[string]ast.Node{}, places: map[string]*token.Position{}}
 }
@@ -93,9 +98,6 @@ func (d *decoder) value(n ast.Node, v reflect.Value, key string) {
 		d.structure(n, v, key)
 	case reflect.Slice:
 		d.list(n, v, key)
-	case reflect.Pointer:
-		v.Set(reflect.New(v.Type().Elem()))
-		d.value(n, v.Elem(), key)
 	default:
 		d.scalar(n, v, key)
 	}
@@ -131,6 +133,9 @@ func (d *decoder) structure(n ast.Node, v reflect.Value, key string) {
 		d.problem(n, key, describe(n), "a section with "+strings.Join(keysOf(v.Type()), ", "), "")
 		return
 	}
+	if p, ok := v.Addr().Interface().(preparer); ok {
+		p.prepare(d, m, key)
+	}
 	fields := fieldsOf(v.Type())
 	for _, kv := range m.Values {
 		if kv.Key.IsMergeKey() {
@@ -140,23 +145,25 @@ func (d *decoder) structure(n ast.Node, v reflect.Value, key string) {
 			continue
 		}
 		name := kv.Key.GetToken().Value
-		i, known := fields[name]
+		i := slices.IndexFunc(fields, func(f field) bool { return f.name == name })
 		sub := join(key, name)
-		if !known {
+		if i < 0 {
 			d.unknown(kv.Key, sub, name, v.Type())
 			continue
 		}
 		d.places[sub] = kv.Key.GetToken().Position
-		d.value(kv.Value, v.Field(i), sub)
+		d.value(kv.Value, v.FieldByIndex(fields[i].index), sub)
 	}
 }
 
 func (d *decoder) unknown(n ast.Node, key, name string, t reflect.Type) {
 	keys := keysOf(t)
-	hint := ""
-	if near := nearest(name, keys); near != "" {
-		hint = fmt.Sprintf("did you mean %q?", near)
-	} else if at := keyElsewhere(name); at != "" {
+	hint := didYouMean(name, keys)
+	if hint != "" {
+		d.problem(n, key, "unknown key", "", hint)
+		return
+	}
+	if at := keyElsewhere(name); at != "" {
 		hint = fmt.Sprintf("%s is such a key", at)
 	}
 	d.problem(n, key, "unknown key", "one of "+strings.Join(keys, ", "), hint)

@@ -13,11 +13,15 @@ type Model struct {
 	Aliases  []string `yaml:"aliases"`  // other names clients use for it
 	Adapters []string `yaml:"adapters"` // LoRA adapters that requests name as their model
 	Default  bool     `yaml:"default"`  // taken when a request names no model
-	// PrefillTokensPerSecond is the peak of one pod; 0 = the policy's default.
+
+	// The model's own calibration, see pick.Calibration; 0 = that of weights.
 	PrefillTokensPerSecond float64 `yaml:"prefill_tokens_per_second"`
-	// KVBytesPerToken prices the transfer from slower tiers; 0 = the default.
-	KVBytesPerToken Bytes    `yaml:"kv_bytes_per_token"`
-	Tokenize        Tokenize `yaml:"tokenize"`
+	PrefillConstant        float64 `yaml:"prefill_constant"`
+	PrefillQuadratic       float64 `yaml:"prefill_quadratic"`
+	KVBytesPerToken        Bytes   `yaml:"kv_bytes_per_token"`
+	KVPoolTokens           int     `yaml:"kv_pool_tokens"`
+
+	Tokenize Tokenize `yaml:"tokenize"`
 }
 
 // Tokenize says where text becomes token ids. Without URLs any pod that serves
@@ -94,9 +98,6 @@ func (d *decoder) models(list []Model) Models {
 				d.bad(key+".default", byDefault+" is the default too", "one default model", "")
 			}
 			byDefault = key
-		}
-		if m.PrefillTokensPerSecond < 0 {
-			d.bad(key+".prefill_tokens_per_second", fmt.Sprint(m.PrefillTokensPerSecond), "a positive number, 0 = not told", "")
 		}
 		for j, u := range m.Tokenize.URLs {
 			if p, err := url.Parse(u); err != nil || p.Host == "" || p.Scheme != "http" && p.Scheme != "https" {

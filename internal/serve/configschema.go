@@ -9,23 +9,38 @@ import (
 // The layout of eppctl.yaml is the set of yaml tags under file; these helpers
 // read it, so that messages and the reference page cannot drift from it.
 
-func fieldsOf(t reflect.Type) map[string]int {
-	m := make(map[string]int, t.NumField())
-	for i := range t.NumField() {
-		if name := t.Field(i).Tag.Get("yaml"); name != "" && name != "-" {
-			m[name] = i
-		}
-	}
-	return m
+// field is one key of a section and the way to its struct field.
+type field struct {
+	name  string
+	index []int
+	typ   reflect.Type
 }
 
-// keysOf lists the keys of a section in the order of its struct.
-func keysOf(t reflect.Type) []string {
-	var keys []string
+// fieldsOf lists the keys of a section in the order of its struct; ",inline"
+// takes in the keys of an embedded one.
+func fieldsOf(t reflect.Type) []field {
+	var out []field
 	for i := range t.NumField() {
-		if name := t.Field(i).Tag.Get("yaml"); name != "" && name != "-" {
-			keys = append(keys, name)
+		f := t.Field(i)
+		switch tag := f.Tag.Get("yaml"); tag {
+		case "", "-":
+		case ",inline":
+			for _, sub := range fieldsOf(f.Type) {
+				sub.index = append([]int{i}, sub.index...)
+				out = append(out, sub)
+			}
+		default:
+			out = append(out, field{tag, []int{i}, f.Type})
 		}
+	}
+	return out
+}
+
+func keysOf(t reflect.Type) []string {
+	fields := fieldsOf(t)
+	keys := make([]string, len(fields))
+	for i, f := range fields {
+		keys[i] = f.name
 	}
 	return keys
 }
@@ -35,19 +50,9 @@ func keysOf(t reflect.Type) []string {
 func Keys() []string { return appendKeys(nil, reflect.TypeFor[file](), "") }
 
 func appendKeys(keys []string, t reflect.Type, prefix string) []string {
-	for i := range t.NumField() {
-		name := t.Field(i).Tag.Get("yaml")
-		if name == "" || name == "-" {
-			continue
-		}
-		path, ft := join(prefix, name), t.Field(i).Type
+	for _, f := range fieldsOf(t) {
+		path, ft := join(prefix, f.name), f.typ
 		keys = append(keys, path)
-		for ft.Kind() == reflect.Pointer {
-			ft = ft.Elem()
-		}
-		if reflect.PointerTo(ft).Implements(reflect.TypeFor[nodeDecoder]()) {
-			continue
-		}
 		if ft.Kind() == reflect.Slice && ft.Elem().Kind() == reflect.Struct {
 			path, ft = path+"[]", ft.Elem()
 		}
