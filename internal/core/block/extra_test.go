@@ -24,3 +24,13 @@ func TestExtraTellsContentApart(t *testing.T) {
 	add("image at 0", ExtraInt(ExtraString(0, "img"), 0))
 	add("image at 7", ExtraInt(ExtraString(0, "img"), 7))
 }
+
+func TestExtraStringEqualsBytes(t *testing.T) {
+	const s = "sha256:0123456789abcdef"
+	if ExtraString(0, s) != ExtraString(0, []byte(s)) {
+		t.Error("a string and its bytes differ")
+	}
+	if n := testing.AllocsPerRun(100, func() { ExtraString(0, s) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

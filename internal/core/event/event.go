@@ -25,35 +25,6 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Tier is where a copy of a block lies, fastest first.
-type Tier uint8
-
-// The tiers, and TierAll for a Cleared event that empties every one.
-const (
-	TierGPU Tier = iota
-	TierHost
-	TierDisk
-	TierRemote
-	NumTiers
-	TierAll Tier = 255
-)
-
-func (t Tier) String() string {
-	switch t {
-	case TierGPU:
-		return "gpu"
-	case TierHost:
-		return "host"
-	case TierDisk:
-		return "disk"
-	case TierRemote:
-		return "remote"
-	case TierAll:
-		return "all"
-	}
-	return "unknown"
-}
-
 // Event is one normalised KV event. Slices point into the Batch that holds the
 // event and are valid until its next decode.
 type Event struct {
@@ -80,7 +51,8 @@ type Event struct {
 	// only, SGLang on each salted store; HasSalt tells "stated" from "not said".
 	Salt    string
 	HasSalt bool
-	// Extra has one entry per hash, or is empty when no block has extra content.
+	// Extra has one entry (a block.Extra) per hash, or is empty when no block
+	// has extra content.
 	Extra []uint64
 
 	Group    int    // KV cache group
@@ -88,7 +60,9 @@ type Event struct {
 	Window   int    // sliding window in tokens, 0 = none
 	// Locality and Ownership of storage tiers, as the wire states them.
 	Locality, Ownership string
-	Layout              string // which wire layout this event had, for tap ("vllm/array12", "map")
+	// Layout is the wire layout this event had ("vllm/array12", "map") and
+	// HashForm the form of its first hash ("int", "bin32"), for tap.
+	Layout, HashForm string
 }
 
 // FullAttention reports whether the event's cache group holds every block of a
@@ -104,28 +78,4 @@ func (e *Event) FullAttention() bool {
 // Dense reports whether tokens and hashes align block by block.
 func (e *Event) Dense() bool {
 	return e.BlockSize > 0 && len(e.Hashes) > 0 && len(e.Tokens) == len(e.Hashes)*e.BlockSize
-}
-
-// Batch is one decoded message. The zero value is ready for use; reuse it to
-// decode without allocation.
-type Batch struct {
-	At     float64 // Unix seconds by the engine's clock
-	Rank   int     // data-parallel rank stated by the batch, -1 = not said
-	Events []Event
-	// Skipped lists the events of the batch that could not be read.
-	Skipped []Skip
-	// Trailing is the number of bytes behind the batch.
-	Trailing int
-
-	tokens []uint32
-	hashes []uint64
-	extra  []uint64
-}
-
-// Skip is one event that was left out, and why.
-type Skip struct {
-	Index  int    // position in the batch
-	Offset int    // byte offset in the payload
-	Reason string // a stable word: "unknown-tag", "no-tag", "string-tokens" …
-	Tag    string // the tag, when there was one
 }

@@ -1,0 +1,199 @@
+package event_test
+
+import (
+	"bufio"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/testdata"
+)
+
+// TestEngineCaptures decodes all that real engines sent: nothing may be left
+// out, and in every store of a full-attention group tokens and hashes align.
+func TestEngineCaptures(t *testing.T) {
+	for _, c := range captures(t) {
+		t.Run(c.name, func(t *testing.T) {
+			var d event.Decoder
+			var b event.Batch
+			kinds := map[event.Kind]int{}
+			for i, payload := range c.payloads {
+				if err := d.Decode(payload, &b); err != nil {
+					t.Fatalf("message %d: %v", i, err)
+				}
+				if len(b.Skipped) > 0 || b.Trailing > 0 {
+					t.Fatalf("message %d: skipped %+v, %d bytes behind", i, b.Skipped, b.Trailing)
+				}
+				if b.Rank < 0 || b.At < 1.7e9 {
+					t.Fatalf("message %d: rank %d at %v", i, b.Rank, b.At)
+				}
+				for j := range b.Events {
+					e := &b.Events[j]
+					kinds[e.Kind]++
+					if e.Kind == event.Stored && e.FullAttention() && !e.Dense() {
+						t.Fatalf("message %d event %d: %d hashes of %d tokens, %d ids", i, j, len(e.Hashes), e.BlockSize, len(e.Tokens))
+					}
+					if len(e.Extra) > 0 {
+						t.Fatalf("message %d event %d: extra content where only adapters and salts were sent", i, j)
+					}
+				}
+			}
+			if kinds[event.Stored] == 0 {
+				t.Fatalf("no stores in %d messages: %v", len(c.payloads), kinds)
+			}
+			t.Logf("%d messages: %v", len(c.payloads), kinds)
+		})
+	}
+}
+
+// TestSaltsOfCaptures holds the namespaces decoded from each capture against
+// the salts and adapters of the requests that caused it.
+func TestSaltsOfCaptures(t *testing.T) {
+	for _, c := range captures(t) {
+		if c.dir == "" {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			sent, got := map[string]bool{"": true}, map[string]bool{"": true}
+			for line := range lines(t, filepath.Join(c.dir, "requests.jsonl")) {
+				var r struct {
+					Status int
+					Body   struct {
+						Salt string `json:"cache_salt"`
+					}
+				}
+				if err := json.Unmarshal(line, &r); err != nil {
+					t.Fatal(err)
+				}
+				if r.Status == 200 {
+					sent[r.Body.Salt] = true
+				}
+			}
+			var d event.Decoder
+			var b event.Batch
+			visible := false // vLLM before extra_keys says nothing of salts
+			for _, payload := range c.payloads {
+				if err := d.Decode(payload, &b); err != nil {
+					t.Fatal(err)
+				}
+				for i := range b.Events {
+					e := &b.Events[i]
+					got[e.Salt] = true
+					visible = visible || e.HasSalt
+				}
+			}
+			for s := range got {
+				if !sent[s] {
+					t.Errorf("salt %q was decoded and never sent", s)
+				}
+			}
+			for s := range sent {
+				if visible && !got[s] {
+					t.Errorf("salt %q was sent and never decoded", s)
+				}
+			}
+		})
+	}
+}
+
+type capture struct {
+	name, dir string // dir is empty for bare frames
+	payloads  [][]byte
+}
+
+func captures(tb testing.TB) (all []capture) {
+	tb.Helper()
+	for _, root := range testdata.Dirs(tb, "engines") {
+		files, err := filepath.Glob(filepath.Join(root, "*", "*", "frames.jsonl"))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, file := range files {
+			dir := filepath.Dir(file)
+			c := capture{name: filepath.Base(filepath.Dir(dir)) + "/" + filepath.Base(dir), dir: dir}
+			for line := range lines(tb, file) {
+				var m struct {
+					Payload string `json:"payload_hex"`
+				}
+				if err := json.Unmarshal(line, &m); err != nil {
+					tb.Fatalf("%s: %v", file, err)
+				}
+				c.payloads = append(c.payloads, unhex(tb, m.Payload))
+			}
+			all = append(all, c)
+		}
+	}
+	for _, root := range testdata.Dirs(tb, "frames") {
+		files, err := filepath.Glob(filepath.Join(root, "*.frames.txt"))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, file := range files {
+			c := capture{name: filepath.Base(file)}
+			for _, frames := range frameLines(tb, file) {
+				if _, seq, payload, err := event.ParseFrames(frames); err != nil {
+					tb.Fatalf("%s: %v", file, err)
+				} else if seq != ^uint64(0) { // the end of a replay
+					c.payloads = append(c.payloads, payload)
+				}
+			}
+			all = append(all, c)
+		}
+	}
+	if len(all) == 0 {
+		tb.Fatal("no captures")
+	}
+	return all
+}
+
+// frameLines reads a *.frames.txt: the last three words of a line are topic,
+// sequence and payload in hex, "-" for an empty frame.
+func frameLines(tb testing.TB, file string) (messages [][][]byte) {
+	tb.Helper()
+	for line := range lines(tb, file) {
+		words := strings.Fields(string(line))
+		if len(words) < 3 || words[0] == "#" {
+			continue
+		}
+		var frames [][]byte
+		for _, w := range words[len(words)-3:] {
+			frames = append(frames, unhex(tb, strings.TrimPrefix(w, "-")))
+		}
+		messages = append(messages, frames)
+	}
+	return messages
+}
+
+func lines(tb testing.TB, file string) func(yield func([]byte) bool) {
+	tb.Helper()
+	f, err := os.Open(file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { f.Close() })
+	return func(yield func([]byte) bool) {
+		s := bufio.NewScanner(f)
+		s.Buffer(nil, 64<<20)
+		for s.Scan() {
+			if len(s.Bytes()) > 0 && !yield(s.Bytes()) {
+				return
+			}
+		}
+		if err := s.Err(); err != nil {
+			tb.Fatalf("%s: %v", file, err)
+		}
+	}
+}
+
+func unhex(tb testing.TB, s string) []byte {
+	tb.Helper()
+	b, err := hex.DecodeString(s)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}

@@ -1,0 +1,135 @@
+package event
+
+import (
+	"bytes"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"github.com/eppctl/eppctl/internal/core/block"
+)
+
+// namespace reads what keeps equal tokens apart: adapter, salt, and whatever
+// else a block holds.
+func (d *Decoder) namespace(e *Event, b *Batch) {
+	if id, ok := readInt(d.raw.fields[fLoRAID]); ok {
+		e.LoRAID = id
+	}
+	if v := d.raw.fields[fLoRAName]; msgp.NextType(v) == msgp.MapType {
+		d.metadata(e, v)
+	} else {
+		e.LoRA = d.name(fLoRAName)
+	}
+	d.salt(e, d.raw.fields[fCacheSalt])
+	d.extraKeys(e, b)
+}
+
+// extraKeys reads vLLM's list of what each block holds besides tokens, in the
+// order adapter, multimodal items, salt (first block of a prompt only), digest
+// of prompt embeddings. The values carry no tags: a string is told by its place.
+//
+//	the adapter's name   dropped, it is in the namespace already
+//	a string on the first block of a prompt: the salt (if there are several, the
+//	                     last; around 0.18 an image was a bare string too)
+//	anything else        goes into the block's digest
+//
+// Taking an image for a salt costs a match and never makes a false one.
+func (d *Decoder) extraKeys(e *Event, b *Batch) {
+	if d.raw.fields[fExtraKeys] == nil {
+		return
+	}
+	// The simulator writes parent 0 for none.
+	first := !e.HasParent || e.Parent == 0
+	if first && !e.HasSalt {
+		e.HasSalt = true
+	}
+	n, v := d.list(fExtraKeys, maxHashes)
+	from, any := len(b.extra), false
+	for i := range n {
+		rest, err := skip(v, 0)
+		if err != nil {
+			return // cannot be: scan has been over it
+		}
+		x := d.blockExtra(e, v[:len(v)-len(rest)], first && i == 0)
+		b.extra = append(b.extra, uint64(x))
+		any = any || x != 0
+		v = rest
+	}
+	switch {
+	case !any:
+		b.extra = b.extra[:from]
+	case n == len(e.Hashes):
+		e.Extra = b.extra[from:len(b.extra):len(b.extra)]
+	case e.Dense() && e.FullAttention():
+		d.fail(SkipExtraAlign)
+	}
+}
+
+// blockExtra digests one block's entry: nil or a list of mixed values.
+func (d *Decoder) blockExtra(e *Event, v []byte, first bool) (x block.Extra) {
+	if msgp.NextType(v) != msgp.ArrayType {
+		return digest(0, v, 0)
+	}
+	n, v, _ := readHeader(v, msgp.ArrayType)
+	adapter := e.LoRA == ""
+	var salt []byte // the last string of a first block, not digested yet
+	for range n {
+		item := v
+		rest, err := skip(v, 0)
+		if err != nil {
+			return x // cannot be: scan has been over it
+		}
+		v, item = rest, item[:len(item)-len(rest)]
+		s, isText := readText(item)
+		switch {
+		case isText && !adapter && string(s) == e.LoRA:
+			adapter = true
+		case isText && first:
+			if salt != nil {
+				x = block.ExtraString(x, salt)
+			}
+			salt = s
+		default:
+			x = digest(x, item, 0)
+		}
+	}
+	if salt == nil {
+		return x
+	}
+	if e.Salt == "" {
+		e.Salt = d.text(salt)
+	} else if !bytes.Equal(salt, []byte(e.Salt)) { // cache_salt named another one
+		x = block.ExtraString(x, salt)
+	}
+	return x
+}
+
+// digest adds one value. Integers count by value and strings and byte strings by
+// content, so that the width an encoder chose does not matter and a request's
+// [identifier, offset] can be digested alike.
+func digest(x block.Extra, v []byte, depth int) block.Extra {
+	switch msgp.NextType(v) {
+	case msgp.NilType:
+		return x
+	case msgp.IntType, msgp.UintType:
+		h, _, _ := readHash(v)
+		return block.ExtraInt(x, int64(h))
+	case msgp.StrType:
+		s, _ := readText(v)
+		return block.ExtraString(x, s)
+	case msgp.BinType:
+		s, _, _ := msgp.ReadBytesZC(v)
+		return block.ExtraString(x, s)
+	case msgp.ArrayType:
+		n, v, _ := readHeader(v, msgp.ArrayType)
+		for range n {
+			rest, err := skip(v, depth)
+			if err != nil {
+				return x // cannot be: scan has been over it
+			}
+			x = digest(x, v[:len(v)-len(rest)], depth+1)
+			v = rest
+		}
+		return x
+	}
+	return block.ExtraString(x, v) // floats, maps, times: their bytes
+}
