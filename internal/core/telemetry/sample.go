@@ -2,23 +2,22 @@
 // latest of every pod. Unknown is never zero and never idle.
 package telemetry
 
-import (
-	"sync/atomic"
-
-	"github.com/eppctl/eppctl/internal/core/pod"
-)
+import "github.com/eppctl/eppctl/internal/core/pod"
 
 // Value is a number that may be unknown, with the metric it came from.
 type Value struct {
 	V      float64
 	Known  bool
 	Metric string // name on the page, "" when unknown
+	// At is the scrape (ns) the number comes from when that is older than the
+	// Sample it stands in: the page lacked the metric since. 0 = the Sample's.
+	At int64
 }
 
 // LoRA is what the page says about adapters that are active now. Active is not
 // resident: an idle loaded adapter is absent.
 type LoRA struct {
-	Known   bool     // the page has the series at all
+	Known   bool     // the page has the list of names at all
 	Max     int      // adapters that fit at once, 0 = not told
 	Running []string // sorted
 	Waiting []string // sorted
@@ -27,24 +26,31 @@ type LoRA struct {
 }
 
 // Sample is one good scrape of one pod: the specification's EngineTelemetry.
+// It is immutable once it is on the Board.
 type Sample struct {
 	Engine  pod.Engine
-	At      int64 // ns, clock of the scraper
+	At      int64 // ns, clock of the scraper: when the page was asked for
 	Waiting Value // requests accepted, not executing
 	Running Value // requests executing
 	KVUsage Value // 0..1, share of KV blocks held by running requests
 	// KVEstimate marks KVUsage as the Triton hit/miss heuristic.
 	KVEstimate   bool
-	KVBlockSize  Value // tokens
-	KVBlocks     Value // blocks of the pool
+	KVBlockSize  Value // tokens; information only, KV events tell the real one
+	KVBlocks     Value // blocks of one rank's pool
 	CacheQueried Value // tokens, counter
 	CacheHit     Value // tokens, counter
 	Preempted    Value // counter
 	LoRA         LoRA
 	Asleep       bool
+	CacheOff     bool  // the engine says that prefix caching is off: no events will come
 	ProcessStart Value // Unix seconds; a change means a restarted engine
+	Clamped      int   // values on this page above their upper bound, cut to it
 	// Hardware health, from the device exporter where there is one.
 	Device Device
+
+	// lookups are Triton's response-cache counters, kept for the difference to
+	// the next scrape.
+	lookups lookups
 }
 
 // Device is the health of a pod's accelerators; the worst of several.
@@ -56,80 +62,62 @@ type Device struct {
 	Critical    bool  // serving, but failing a health watch
 	Fatal       bool  // XID or row-remap failure of the fatal set
 	Why         string
+	// Missing names the health signals the exporter does not publish: unknown,
+	// not healthy.
+	Missing []string
 }
 
-// State says how far a pod's numbers can be trusted.
-type State uint8
-
-// The states of a pod's telemetry.
-const (
-	Unknown State = iota
-	Stale
-	Fresh
-)
-
-func (s State) String() string {
-	switch s {
-	case Fresh:
-		return "fresh"
-	case Stale:
-		return "stale"
+// values lists the numbers of a Sample that age one by one.
+func (s *Sample) values() []*Value {
+	return []*Value{
+		&s.Waiting, &s.Running, &s.KVUsage, &s.KVBlockSize, &s.KVBlocks,
+		&s.CacheQueried, &s.CacheHit, &s.Preempted, &s.ProcessStart,
+		&s.LoRA.SlotsUsed, &s.LoRA.SlotsTotal,
 	}
-	return "unknown"
 }
 
-// Entry is what the board holds about one pod.
-type Entry struct {
-	Sample *Sample // last good one, nil = none yet
-	Err    string  // text of the last failure since then, "" = none
-	ErrAt  int64   // ns
-}
-
-// Board keeps the latest Entry per pod. Any goroutine may read and write; a
-// pod's own scraper is its only writer.
-type Board struct {
-	rows [pod.MaxMembers]atomic.Pointer[Entry]
-}
-
-// Get returns the pod's entry; the zero Entry when there is none.
-func (b *Board) Get(id pod.ID) Entry {
-	if e := b.rows[id].Load(); e != nil {
-		return *e
+// Carry completes s from prev, the sample before it: a number that the new page
+// lacks keeps its last value until it is maxAge (ns) old. A metric that drops
+// out for one scrape must not turn a loaded pod into one of unknown load.
+func (s *Sample) Carry(prev *Sample, maxAge int64) {
+	if prev == nil || prev.Engine != s.Engine {
+		return
 	}
-	return Entry{}
+	usage := s.KVUsage.Known
+	old := prev.values()
+	for i, v := range s.values() {
+		if v.Known || !old[i].Known {
+			continue
+		}
+		at := old[i].At
+		if at == 0 {
+			at = prev.At
+		}
+		if s.At-at <= maxAge {
+			*v = *old[i]
+			v.At = at
+		}
+	}
+	if !usage && s.KVUsage.Known {
+		s.KVEstimate = prev.KVEstimate
+	}
 }
 
-// Put publishes a good scrape.
-func (b *Board) Put(id pod.ID, s *Sample) { b.rows[id].Store(&Entry{Sample: s}) }
-
-// Fail records a failed scrape; the last good values stay and age.
-func (b *Board) Fail(id pod.ID, why string, at int64) {
-	e := Entry{Err: why, ErrAt: at}
-	if old := b.rows[id].Load(); old != nil {
-		e.Sample = old.Sample
+// Restarted tells why s must come from another engine process than prev, or "".
+// A page without counters and start time proves nothing either way.
+func (s *Sample) Restarted(prev *Sample) string {
+	if prev == nil || prev.Engine != s.Engine {
+		return ""
 	}
-	b.rows[id].Store(&e)
-}
-
-// Drop forgets a pod that left the fleet.
-func (b *Board) Drop(id pod.ID) { b.rows[id].Store(nil) }
-
-// Limits are the ages at which values stop being fresh and known.
-type Limits struct {
-	FreshNs int64 // default max(2 s, 3 scrape intervals)
-	KnownNs int64 // default 5 s
-}
-
-// State classifies an entry at now (ns).
-func (e Entry) State(now int64, l Limits) State {
-	if e.Sample == nil {
-		return Unknown
+	if a, b := prev.ProcessStart, s.ProcessStart; a.Known && b.Known && a.V != b.V {
+		return "process start time changed"
 	}
-	switch age := now - e.Sample.At; {
-	case age <= l.FreshNs:
-		return Fresh
-	case age <= l.KnownNs:
-		return Stale
+	for _, c := range [...]struct{ was, is Value }{
+		{prev.CacheQueried, s.CacheQueried}, {prev.CacheHit, s.CacheHit}, {prev.Preempted, s.Preempted},
+	} {
+		if c.was.Known && c.is.Known && c.was.Metric == c.is.Metric && c.is.V < c.was.V {
+			return c.is.Metric + " went back"
+		}
 	}
-	return Unknown
+	return ""
 }

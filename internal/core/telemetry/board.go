@@ -1,0 +1,83 @@
+package telemetry
+
+import (
+	"sync/atomic"
+
+	"github.com/eppctl/eppctl/internal/core/pod"
+)
+
+// State says how far a pod's numbers can be trusted.
+type State uint8
+
+// The states of a pod's telemetry.
+const (
+	Unknown State = iota
+	Stale
+	Fresh
+)
+
+func (s State) String() string {
+	switch s {
+	case Fresh:
+		return "fresh"
+	case Stale:
+		return "stale"
+	}
+	return "unknown"
+}
+
+// Entry is what the board holds about one pod.
+type Entry struct {
+	Sample *Sample // last good one, nil = none yet
+	Err    string  // text of the last failure since then, "" = none
+	ErrAt  int64   // ns
+}
+
+// Board keeps the latest Entry per pod. Any goroutine may read and write; a
+// pod's own scraper is its only writer.
+type Board struct {
+	rows [pod.MaxMembers]atomic.Pointer[Entry]
+}
+
+// Get returns the pod's entry; the zero Entry when there is none.
+func (b *Board) Get(id pod.ID) Entry {
+	if e := b.rows[id].Load(); e != nil {
+		return *e
+	}
+	return Entry{}
+}
+
+// Put publishes a good scrape.
+func (b *Board) Put(id pod.ID, s *Sample) { b.rows[id].Store(&Entry{Sample: s}) }
+
+// Fail records a failed scrape; the last good values stay and age.
+func (b *Board) Fail(id pod.ID, why string, at int64) {
+	e := Entry{Err: why, ErrAt: at}
+	if old := b.rows[id].Load(); old != nil {
+		e.Sample = old.Sample
+	}
+	b.rows[id].Store(&e)
+}
+
+// Drop forgets a pod that left the fleet.
+func (b *Board) Drop(id pod.ID) { b.rows[id].Store(nil) }
+
+// Limits are the ages at which values stop being fresh and known.
+type Limits struct {
+	FreshNs int64 // default max(2 s, 3 scrape intervals)
+	KnownNs int64 // default 5 s
+}
+
+// State classifies an entry at now (ns).
+func (e Entry) State(now int64, l Limits) State {
+	if e.Sample == nil {
+		return Unknown
+	}
+	switch age := now - e.Sample.At; {
+	case age <= l.FreshNs:
+		return Fresh
+	case age <= l.KnownNs:
+		return Stale
+	}
+	return Unknown
+}

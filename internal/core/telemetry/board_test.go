@@ -1,0 +1,43 @@
+package telemetry
+
+import (
+	"testing"
+	"time"
+)
+
+// TestBoardAges is EM-32 and the board's part of EM-31: failures leave the last
+// good values, which only get older.
+func TestBoardAges(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	limits := Limits{FreshNs: 2000 * ms, KnownNs: 5000 * ms}
+	var b Board
+	if got := b.Get(3).State(0, limits); got != Unknown {
+		t.Errorf("never scraped: %s", got)
+	}
+	b.Fail(3, "HTTP 500", 0)
+	if got := b.Get(3).State(0, limits); got != Unknown {
+		t.Errorf("only failures: %s", got)
+	}
+	b.Put(3, &Sample{At: 0, Waiting: known(7)})
+	for _, c := range []struct {
+		at   int64
+		want State
+	}{{0, Fresh}, {1000, Fresh}, {2000, Fresh}, {2001, Stale}, {3000, Stale}, {5000, Stale}, {5001, Unknown}, {10000, Unknown}} {
+		b.Fail(3, "HTTP 500", c.at*ms)
+		e := b.Get(3)
+		if got := e.State(c.at*ms, limits); got != c.want {
+			t.Errorf("EM-32 at %d ms: %s, want %s", c.at, got, c.want)
+		}
+		if e.Sample == nil || e.Sample.Waiting.V != 7 || e.Err != "HTTP 500" || e.ErrAt != c.at*ms {
+			t.Errorf("at %d ms: %+v", c.at, e)
+		}
+	}
+	b.Put(3, &Sample{At: 11000 * ms})
+	if e := b.Get(3); e.Err != "" || e.State(11000*ms, limits) != Fresh {
+		t.Errorf("after a good scrape: %+v", e)
+	}
+	b.Drop(3)
+	if e := b.Get(3); e.Sample != nil || e.Err != "" {
+		t.Errorf("after Drop: %+v", e)
+	}
+}

@@ -1,0 +1,59 @@
+package telemetry
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCarry(t *testing.T) {
+	const s1 = int64(time.Second)
+	full := mustParse(t, "vllm:num_requests_waiting 9\nvllm:kv_cache_usage_perc 0.7\n", ParseOptions{At: 1 * s1})
+	var prev *Sample
+	for at, want := range map[int64]Value{2: known(9), 6: known(9), 7: {}} {
+		// The metric is missing from every page after the first.
+		prev = full
+		for now := int64(2); now <= at; now++ {
+			s := mustParse(t, "vllm:kv_cache_usage_perc 0.1\n", ParseOptions{At: now * s1, Prev: prev})
+			s.Carry(prev, 5*s1)
+			prev = s
+		}
+		wantValue(t, "waiting", prev.Waiting, want)
+		wantValue(t, "usage", prev.KVUsage, known(0.1))
+		if want.Known && prev.Waiting.At != 1*s1 {
+			t.Errorf("at %d s: value is dated %d", at, prev.Waiting.At)
+		}
+	}
+}
+
+func TestCarryKeepsTheMarkOfAnEstimate(t *testing.T) {
+	a := mustParse(t, cachePage(30, 10), ParseOptions{At: 1})
+	b := mustParse(t, "nv_inference_count 1\n", ParseOptions{At: 2, Prev: a})
+	b.Carry(a, 10)
+	wantValue(t, "usage", b.KVUsage, known(0.25))
+	if !b.KVEstimate {
+		t.Error("a carried estimate passes for exact")
+	}
+}
+
+func TestRestarted(t *testing.T) {
+	const page = "process_start_time_seconds 100\nvllm:prefix_cache_queries_total 50\nvllm:num_preemptions_total 2\n"
+	for _, c := range []struct{ name, now, why string }{
+		{"same process", page, ""},
+		{"new start time", strings.Replace(page, " 100", " 101", 1), "process start time changed"},
+		{"counter back", strings.Replace(page, " 50", " 3", 1), "vllm:prefix_cache_queries_total went back"},
+		{"identity unknown", "vllm:num_requests_waiting 1\n", ""},
+		{"another name of the counter", "vllm:gpu_prefix_cache_queries_total 3\n", ""},
+		{"another engine", "sglang:cached_tokens_total 0\nprocess_start_time_seconds 7\n", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			before := mustParse(t, page, ParseOptions{})
+			if got := mustParse(t, c.now, ParseOptions{}).Restarted(before); got != c.why {
+				t.Errorf("%q, want %q", got, c.why)
+			}
+		})
+	}
+	if got := mustParse(t, page, ParseOptions{}).Restarted(nil); got != "" {
+		t.Errorf("first sample: %q", got)
+	}
+}
