@@ -1,0 +1,48 @@
+# The verbs a developer needs; `make help` lists them. CI runs .ci/run.
+export GOTOOLCHAIN := go1.27.3+auto
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME    ?= 10s
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+# What the end-to-end parts need beside Go: an Envoy, and a python3 with libzmq.
+WITH_DEPS = set -e; ENVOY=$$(scripts/envoy.sh); py=$$(scripts/python.sh); \
+	export ENVOY PYTHONPATH=$$py$${py:+:}$$PYTHONPATH;
+
+.DEFAULT_GOAL := help
+.PHONY: help build deps test race bench fuzz lint gen check demo
+
+help: ## list the verbs
+	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+build: ## build bin/eppctl
+	go build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/eppctl ./cmd/eppctl
+
+deps: ## fetch what tests and demo need: Go modules, Envoy, pyzmq (into .cache/)
+	go mod download
+	@$(WITH_DEPS) echo "envoy: $$ENVOY"
+
+demo: build ## 4 simulated engines, serve and Envoy under load (KEEP=1 leaves them running)
+	@$(WITH_DEPS) bin/eppctl sim demo $(if $(KEEP),--keep)
+
+test: ## everything, end to end through a real Envoy and a real libzmq included
+	@$(WITH_DEPS) go test ./...
+
+race: ## the same under the race detector
+	@$(WITH_DEPS) go test -race ./...
+
+bench: ## print the speed table and write out/bench.json
+	@go run ./scripts/benchtab
+
+fuzz: ## each fuzz target for FUZZTIME (10s)
+	scripts/fuzz.sh $(FUZZTIME)
+
+lint: ## gofmt, go vet, staticcheck
+	@out=$$(gofmt -l cmd internal scripts); test -z "$$out" || { echo "gofmt: $$out"; exit 1; }
+	go vet ./...
+	go run $(STATICCHECK) ./...
+
+gen: ## regenerate man pages, completions and other generated files
+	go generate ./...
+
+check: lint test ## what to run before a commit
