@@ -1,0 +1,154 @@
+package inspect
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func kindOf(t *testing.T, err error) *Error {
+	t.Helper()
+	var e *Error
+	if !errors.As(err, &e) {
+		t.Fatalf("error %v is not an *Error", err)
+	}
+	return e
+}
+
+func client(t *testing.T, addr string) *Client {
+	t.Helper()
+	c, err := NewClient(addr, Timeouts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// TestUnreachable: UX-14 and its relatives; each says what, why and how to go on.
+func TestUnreachable(t *testing.T) {
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed := free.Addr().String()
+	free.Close()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+
+	t.Run("UX-14 nothing listens", func(t *testing.T) {
+		_, err := client(t, closed).Recent(t.Context(), "x")
+		e := kindOf(t, err)
+		if e.Kind != Unreachable || e.What != "cannot reach the EPP at "+closed+": connection refused" || e.Why == "" || e.Hint == "" {
+			t.Errorf("%+v", e)
+		}
+	})
+	t.Run("no socket", func(t *testing.T) {
+		_, err := client(t, "unix:"+filepath.Join(t.TempDir(), "none.sock")).Recent(t.Context(), "x")
+		if e := kindOf(t, err); e.Kind != Unreachable || !strings.Contains(e.What, "no such socket") {
+			t.Errorf("%+v", e)
+		}
+	})
+	t.Run("nothing answers", func(t *testing.T) {
+		c, err := NewClient(silent.Addr().String(), Timeouts{Total: 20 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Recent(t.Context(), "x")
+		if e := kindOf(t, err); e.Kind != Unreachable || !strings.Contains(e.What, "no answer in time") {
+			t.Errorf("%+v", e)
+		}
+	})
+	t.Run("UX-16 interrupted", func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		_, err := client(t, silent.Addr().String()).Recent(ctx, "x")
+		if e := kindOf(t, err); e.Kind != Interrupted {
+			t.Errorf("%+v", e)
+		}
+	})
+	t.Run("no address", func(t *testing.T) {
+		_, err := NewClient("9004", Timeouts{})
+		if e := kindOf(t, err); e.Kind != Usage {
+			t.Errorf("%+v", e)
+		}
+	})
+}
+
+func TestRefusals(t *testing.T) {
+	for name, tc := range map[string]struct {
+		status int
+		body   string
+		kind   Kind
+		what   string
+	}{
+		"EX-04 unknown id": {404, `{"kind":"Error","code":"E_UNKNOWN_REQUEST","message":"no such pick","hint":"oldest kept: a"}`, Negative, "no such pick"},
+		"busy":             {429, `{"kind":"Error","code":"E_BUSY","message":"8 in flight"}`, Failed, "8 in flight"},
+		"serve's refusal":  {400, `{"error":{"message":"the body is not JSON","type":"invalid_request_error","param":null,"code":"invalid_json"}}`, Negative, "serve refuses this request with 400 invalid_json"},
+		"not our API":      {404, `404 page not found`, Failed, ""},
+		"hostile":          {500, strings.Repeat("[", 1000), Failed, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(tc.status)
+				_, _ = io.WriteString(w, tc.body)
+			}))
+			defer srv.Close()
+			_, err := client(t, srv.Listener.Addr().String()).Recent(t.Context(), "x")
+			e := kindOf(t, err)
+			if e.Kind != tc.kind || tc.what != "" && e.What != tc.what {
+				t.Errorf("%+v", e)
+			}
+		})
+	}
+}
+
+// TestOnTheWire: the body goes out verbatim, over TCP and over a unix socket.
+func TestOnTheWire(t *testing.T) {
+	body := `{"model" : "m", "n": 9007199254740993}`
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		b, _ := io.ReadAll(r.Body)
+		if string(b) != body || r.URL.Query().Get("path") != "/v1/completions" || r.Header.Get("X-Tenant") != "a" ||
+			r.Header.Get(subsetHeader) != "10.0.0.1:8000" {
+			http.Error(w, "wrong request", http.StatusTeapot)
+			return
+		}
+		_, _ = io.WriteString(w, "answer")
+	})
+	ls := map[string]net.Listener{}
+	var err error
+	if ls["tcp"], err = net.Listen("tcp", "[::1]:0"); err != nil {
+		t.Fatal(err)
+	}
+	sock := filepath.Join(t.TempDir(), "a.sock")
+	if ls["unix:"+sock], err = net.Listen("unix", sock); err != nil {
+		t.Fatal(err)
+	}
+	for addr, l := range ls {
+		srv := &http.Server{Handler: handler, ReadHeaderTimeout: time.Second}
+		go func() { _ = srv.Serve(l) }()
+		defer srv.Close()
+		if addr == "tcp" {
+			addr = l.Addr().String()
+		}
+		r := Request{Path: "/v1/completions", Body: []byte(body), Header: http.Header{"X-Tenant": {"a"}}}
+		r.SetSubset("10.0.0.1:8000")
+		got, err := client(t, addr).Explain(t.Context(), r)
+		if err != nil || string(got) != "answer" {
+			t.Errorf("%s: %q, %v", addr, got, err)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+// Package inspect holds what the commands that look at a running fleet share:
+// the client of serve's admin API and the errors they end with. It never imports
+// serve; the types on the wire are those of the core.
+package inspect
+
+import "strings"
+
+// Kind is what an error means for the exit code. The codes themselves stand in
+// cmd/eppctl, in one table.
+type Kind uint8
+
+// The kinds.
+const (
+	Failed      Kind = iota // failed while running
+	Usage                   // the command line or a file cannot be used
+	Negative                // the tool worked, the answer is no
+	Unreachable             // serve or an engine cannot be reached in time
+	Partial                 // some of what was asked for is missing
+	Interrupted             // by the user
+)
+
+// Error says what failed, why, and what to do about it.
+type Error struct {
+	Kind Kind
+	Code string // stable word for scripts: E_CONNECT, E_NO_ELIGIBLE_POD …
+	What string // with the value that failed
+	Why  string
+	Hint string
+	Err  error // cause, may be nil
+}
+
+func (e *Error) Error() string {
+	parts := []string{e.What}
+	for _, s := range []string{e.Why, e.Hint} {
+		if s != "" {
+			parts = append(parts, s)
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+func (e *Error) Unwrap() error { return e.Err }
