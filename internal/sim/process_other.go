@@ -1,0 +1,8 @@
+//go:build !linux
+
+package sim
+
+import "os/exec"
+
+// endWithParent: only Linux has it.
+func endWithParent(*exec.Cmd) {}

@@ -1,0 +1,198 @@
+package sim
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+)
+
+// StackOptions describe a fleet with a picker and an Envoy in front of it.
+type StackOptions struct {
+	Eppctl, Envoy string   // the binaries
+	Dir           string   // for configs and logs
+	EnvoyConfig   []string // further flags of `eppctl envoy-config`
+	Serve         []string // further flags of `eppctl serve`
+	Baseline      bool     // a second listener, round robin without the picker
+}
+
+// Stack is a running fleet, `eppctl serve` and Envoy, all on loopback.
+type Stack struct {
+	Fleet    *Fleet
+	Serve    *Process
+	Envoy    *Process
+	Proxy    string // URL of Envoy's listener
+	Baseline string // URL of the one without the picker, "" = none
+	Config   string // path of eppctl.yaml
+	Listen   Listen
+
+	opt        StackOptions
+	envoyAdmin string
+}
+
+// patience is how long a process may take to get ready on a busy machine.
+const patience = 30 * time.Second
+
+// StartStack starts the picker and Envoy over a running fleet and waits until
+// every pod's telemetry and events have arrived.
+func StartStack(f *Fleet, o StackOptions) (*Stack, error) {
+	addrs, err := freePorts(7)
+	if err != nil {
+		return nil, err
+	}
+	s := &Stack{Fleet: f, opt: o, Proxy: "http://" + addrs[4], envoyAdmin: addrs[5],
+		Config: filepath.Join(o.Dir, "eppctl.yaml"),
+		Listen: Listen{ExtProc: addrs[0], Health: addrs[1], Admin: addrs[2], Metrics: addrs[3],
+			EndpointsFile: filepath.Join(o.Dir, "endpoints.json")}}
+	if o.Baseline {
+		s.Baseline = "http://" + addrs[6]
+	}
+	if err := os.WriteFile(s.Config, []byte(f.Config(s.Listen)), 0o644); err != nil {
+		return nil, err
+	}
+	if err := s.StartServe(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if err := s.startEnvoy(addrs); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// StartServe starts the picker; again after it was killed.
+func (s *Stack) StartServe() error {
+	var err error
+	s.Serve, err = StartProcess(filepath.Join(s.opt.Dir, "serve.log"), s.opt.Eppctl,
+		append([]string{"serve", "--config", s.Config}, s.opt.Serve...)...)
+	if err != nil {
+		return err
+	}
+	return s.Serve.until(patience, s.synced)
+}
+
+func (s *Stack) startEnvoy(addrs []string) error {
+	args := append([]string{"envoy-config", "--listen", addrs[4], "--admin", s.envoyAdmin, "--epp", s.Listen.ExtProc,
+		"--epp-health", port(s.Listen.Health), "--endpoints-file", s.Listen.EndpointsFile}, s.opt.EnvoyConfig...)
+	if s.opt.Baseline {
+		args = append(args, "--baseline", addrs[6])
+	}
+	text, err := exec.Command(s.opt.Eppctl, args...).Output()
+	if err != nil {
+		var ee *exec.ExitError
+		if errors.As(err, &ee) {
+			err = fmt.Errorf("%w: %s", err, ee.Stderr)
+		}
+		return fmt.Errorf("eppctl envoy-config: %w", err)
+	}
+	path := filepath.Join(s.opt.Dir, "envoy.yaml")
+	if err := os.WriteFile(path, text, 0o644); err != nil {
+		return err
+	}
+	// One worker: the round robin of the baseline then is one sequence.
+	s.Envoy, err = StartProcess(filepath.Join(s.opt.Dir, "envoy.log"), s.opt.Envoy,
+		"-c", path, "--concurrency", "1", "--use-dynamic-base-id", "--log-level", "warning")
+	if err != nil {
+		return err
+	}
+	return s.Envoy.until(patience, func() error {
+		_, err := fetch("http://" + s.envoyAdmin + "/ready")
+		return err
+	})
+}
+
+// Close ends Envoy and the picker; the fleet stays with its owner.
+func (s *Stack) Close() error {
+	var errs []error
+	for _, p := range []*Process{s.Envoy, s.Serve} {
+		if p != nil {
+			errs = append(errs, p.Stop(10*time.Second))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// State is what the picker knows of one pod, as its admin API tells it.
+type State struct {
+	Pods []struct {
+		Name      string `json:"name"`
+		InFlight  int    `json:"in_flight"`
+		Telemetry struct {
+			State string `json:"state"`
+		} `json:"telemetry"`
+		Sync []struct {
+			State string `json:"state"`
+		} `json:"sync"`
+	} `json:"pods"`
+}
+
+// State asks the picker.
+func (s *Stack) State() (State, error) {
+	var st State
+	b, err := fetch("http://" + s.Listen.Admin + "/v1/state")
+	if err != nil {
+		return st, err
+	}
+	return st, json.Unmarshal(b, &st)
+}
+
+// synced says what the picker still lacks of the fleet.
+func (s *Stack) synced() error {
+	st, err := s.State()
+	if err != nil {
+		return err
+	}
+	if len(st.Pods) != len(s.Fleet.Engines) {
+		return fmt.Errorf("%d of %d pods are known", len(st.Pods), len(s.Fleet.Engines))
+	}
+	for _, p := range st.Pods {
+		if p.Telemetry.State != "fresh" {
+			return fmt.Errorf("telemetry of pod %s is %s", p.Name, p.Telemetry.State)
+		}
+		for _, y := range p.Sync {
+			if y.State != "synced" && s.Fleet.ByName(p.Name).pub != nil {
+				return fmt.Errorf("events of pod %s are %s", p.Name, y.State)
+			}
+		}
+	}
+	return nil
+}
+
+func fetch(url string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err == nil && resp.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: status %d: %.200s", url, resp.StatusCode, b)
+	}
+	return b, err
+}
+
+// freePorts finds n distinct loopback addresses that are free now.
+func freePorts(n int) ([]string, error) {
+	var addrs []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("free port: %w", err)
+		}
+		defer l.Close()
+		addrs = append(addrs, l.Addr().String())
+	}
+	return addrs, nil
+}
