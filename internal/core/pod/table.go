@@ -28,6 +28,9 @@ type Spec struct {
 	Metrics string // URL of the metrics page
 	// MaxContext is the longest prompt the pod takes, in tokens; 0 = not told.
 	MaxContext int
+	// PrefillRate is this pod's peak prefill rate in tokens per second where its
+	// hardware differs from its model's reference; 0 = as the reference.
+	PrefillRate float64
 }
 
 // Pod is one pod at one instant. It is immutable: a change makes a new Pod.

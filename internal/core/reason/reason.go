@@ -17,7 +17,8 @@ const (
 	TokenizeFailed Code = "tokenize-failed"
 	TokenizeSlow   Code = "tokenize-deadline"
 	Shape          Code = "request-shape-unsupported"
-	PrivateCache   Code = "private-cache" // SGLang extra_key: invisible in events
+	PrivateCache   Code = "private-cache"  // SGLang extra_key: invisible in events
+	CacheBypassed  Code = "cache-bypassed" // an option makes the engine ignore its cache
 	Deadline       Code = "pick-deadline"
 )
 
@@ -35,3 +36,17 @@ const (
 	NoEventsSource  Code = "no-event-source"
 	BlockSizeDiffer Code = "block-size-mismatch"
 )
+
+// Why a pick is not an ordinary one, or is none.
+const (
+	AllBreakersOpen Code = "all-breakers-open"  // the best among overloaded pods
+	AllAsleep       Code = "all-asleep"         // the best among sleeping engines
+	AllFatal        Code = "all-hardware-fatal" // the best among pods with failed devices
+	AllTooShort     Code = "all-contexts-too-short"
+	NoPods          Code = "no-pods"         // the fleet is empty
+	NoEligiblePod   Code = "no-eligible-pod" // every pod is filtered out
+	Shed            Code = "shed"            // sheddable, and only load excludes every pod
+)
+
+// CacheOff: the engine runs without a prefix cache, so depth 0 is the truth.
+const CacheOff Code = "prefix-cache-off"

@@ -1,0 +1,214 @@
+package pick
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
+)
+
+// Explanation turns the card into its wire form. It allocates and is not for the
+// request path.
+func (c *Card) Explanation() *Explanation {
+	b := &c.basis
+	x := &Explanation{
+		APIVersion: "eppctl/v1", Kind: "Explanation",
+		RequestID: c.RequestID,
+		At:        time.Unix(0, c.Now).UTC().Format("2006-01-02T15:04:05.000000000Z07:00"),
+		Source:    "live", Epoch: c.Epoch,
+		Model: c.Model, LoRA: text(c.Adapter),
+		Tokens: c.Tokens, TokensExact: c.Exact, Unmatched: text(string(c.Unmatched)),
+		Unit: "s", Better: "higher",
+		Weights: ExplainedWeights{
+			Alpha: b.policy.Alpha, Pool: b.policy.Pool, Beta: b.policy.Beta, Upsilon: b.policy.Upsilon,
+			Breaker: b.policy.Breaker, PrefillRate: b.cal.TokensPerSecond, ColdPrefillS: b.cold,
+		},
+		Pods: make([]ExplainedPod, 0, len(c.Rows)),
+	}
+	if size := c.deepestSize(); size > 0 && c.Exact {
+		x.BlockSize, x.Blocks, x.TailTokens = ptr(size), ptr(c.Tokens/size), ptr(c.Tokens%size)
+	}
+	for rank, i := range c.Order(nil) {
+		p := c.explainRow(&c.Rows[i])
+		p.Rank = ptr(rank + 1)
+		x.Pods = append(x.Pods, p)
+	}
+	for i := range c.Rows {
+		if !c.Rows[i].Candidate {
+			x.Pods = append(x.Pods, c.explainRow(&c.Rows[i]))
+		}
+	}
+	x.Pick = c.explainPick()
+	return x
+}
+
+// deepestSize is the block size of the match with the most tokens, 0 when there
+// is none.
+func (c *Card) deepestSize() (size int) {
+	most := 0
+	for i := range c.Rows {
+		if m := &c.Rows[i].Match; m.Depth*m.Size > most {
+			most, size = m.Depth*m.Size, m.Size
+		}
+	}
+	return size
+}
+
+func (c *Card) explainRow(r *Row) ExplainedPod {
+	p := ExplainedPod{
+		Name: r.Pod.Spec.Name, Addr: r.Pod.Target,
+		Verdict: "filtered", Filter: r.explainFilter(),
+		Match: r.explainMatch(), Reason: text(string(r.Reason)),
+		Terms:     []ExplainedTerm{},
+		Telemetry: r.Telemetry.String(), IndexState: r.Sync.State.String(), IndexWhy: text(r.Sync.Why),
+		Lost: r.Sync.Lost,
+		Age:  ExplainedAge{Metrics: age(c.Now, r.ScrapedAt), Events: age(c.Now, r.Sync.LastEvent)},
+	}
+	if !r.Candidate {
+		return p
+	}
+	p.Verdict = "scored"
+	p.Total = number(r.Total)
+	for i := range terms {
+		p.Terms = append(p.Terms, ExplainedTerm{
+			Name: terms[i].name, Seconds: finite(r.Terms[i]), Inputs: terms[i].inputs(&c.basis, r),
+		})
+	}
+	if r.Tied {
+		p.TieWeight = ptr(fmt.Sprintf("%016x", r.Weight))
+	}
+	return p
+}
+
+func (r *Row) explainMatch() ExplainedMatch {
+	m := &r.Match
+	x := ExplainedMatch{
+		GPU: m.Fastest[event.TierGPU], Host: m.Fastest[event.TierHost],
+		Disk: m.Fastest[event.TierDisk], Remote: m.Fastest[event.TierRemote],
+		Expected: m.Expected(), Depth: m.Depth, Tokens: r.Cached,
+	}
+	if m.Rank >= 0 {
+		x.Size, x.Rank = ptr(m.Size), ptr(m.Rank)
+	}
+	return x
+}
+
+// explainFilter puts the verdict into words and numbers.
+func (r *Row) explainFilter() *ExplainedFilter {
+	f := &ExplainedFilter{Name: r.Verdict.String()}
+	switch r.Verdict {
+	case Scored:
+		return nil
+	case BreakerOpen:
+		f.Value, f.Limit, f.Unit = number(r.Value), number(r.Limit), text("requests before first token")
+	case TooLong:
+		f.Value, f.Limit, f.Unit = number(r.Value), number(r.Limit), text("tokens")
+	case Asleep:
+		f.Why = text("engine sleeps")
+	case Fatal:
+		f.Why = text("device failed")
+	case Unresolved:
+		f.Why = text(r.Pod.Spec.Address + " has no address")
+	case Draining:
+		f.Why = text("draining")
+	case NotInSubset:
+		f.Why = text("not in the gateway's subset")
+	case OtherModel:
+		f.Why = text("serves " + r.Pod.Spec.Model)
+	case OtherRole:
+		f.Why = text("role " + r.Pod.Spec.Role.String())
+	case NoAdapter:
+		f.Why = text("adapter is not among the pod's")
+	}
+	return f
+}
+
+func (c *Card) explainPick() ExplainedPick {
+	x := ExplainedPick{
+		Outcome: c.Outcome.String(), Why: text(string(c.Why)),
+		Tie: ExplainedTie{Used: c.Tie.Used, Window: c.Tie.Window, Size: c.Tie.Size, Order: []string{}},
+	}
+	r := c.WinnerRow()
+	if r == nil {
+		return x
+	}
+	x.Pod, x.Addr = ptr(r.Pod.Spec.Name), ptr(r.Pod.Target)
+	if r.Match.Rank >= 0 {
+		x.Rank = ptr(r.Match.Rank)
+	}
+	if c.RunnerUp >= 0 {
+		x.Margin, x.RunnerUp = number(c.Margin), ptr(c.Rows[c.RunnerUp].Pod.Spec.Name)
+	}
+	for _, t := range c.tied() {
+		x.Tie.Order = append(x.Tie.Order, t.Pod.Spec.Name)
+	}
+	return x
+}
+
+// tied lists the tied rows, heaviest first.
+func (c *Card) tied() []*Row {
+	var rows []*Row
+	for i := range c.Rows {
+		if c.Rows[i].Tied {
+			rows = append(rows, &c.Rows[i])
+		}
+	}
+	slices.SortFunc(rows, func(a, b *Row) int {
+		if heavier(a, b) {
+			return -1
+		}
+		return 1
+	})
+	return rows
+}
+
+func ptr[T any](v T) *T { return &v }
+
+// text is null for "".
+func text(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// number is null for what JSON cannot say.
+func number(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	return &v
+}
+
+func positiveOrNull(v float64) *float64 {
+	if v <= 0 {
+		return nil
+	}
+	return number(v)
+}
+
+func finite(v float64) float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return v
+}
+
+// gauge is null for a value nobody told.
+func gauge(v telemetry.Value) *float64 {
+	if !v.Known {
+		return nil
+	}
+	return number(v.V)
+}
+
+// age is in milliseconds; null for a time that never was.
+func age(now, at int64) *float64 {
+	if at == 0 {
+		return nil
+	}
+	return number(float64(now-at) / 1e6)
+}

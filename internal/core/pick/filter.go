@@ -1,0 +1,85 @@
+package pick
+
+import (
+	"slices"
+
+	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/reason"
+)
+
+// Verdict says which filter left a pod out. The order is that of severity: when
+// every pod is left out by a soft filter, the ones with the mildest verdict are
+// the candidates.
+type Verdict uint8
+
+// The verdicts. Up to TooLong they are soft: better such a pod than none. From
+// Unresolved on they are hard: the pod cannot serve the request.
+const (
+	Scored      Verdict = iota
+	BreakerOpen         // value: requests before their first token; limit: the breaker's depth
+	Asleep
+	Fatal       // the device has failed
+	TooLong     // value: tokens of the prompt; limit: the pod's context
+	Unresolved  // the pod's name has no address
+	Draining    // it finishes what it has
+	NotInSubset // the gateway's hint leaves it out
+	OtherModel
+	OtherRole // it only prefills for others
+	NoAdapter
+	numVerdicts
+)
+
+var verdictNames = [numVerdicts]string{
+	"scored", "breaker", "asleep", "hardware-fatal", "context",
+	"unresolved", "draining", "subset", "model", "role", "adapter",
+}
+
+func (v Verdict) String() string { return verdictNames[v] }
+
+// Hard reports whether the pod cannot serve the request at all.
+func (v Verdict) Hard() bool { return v >= Unresolved }
+
+// relaxed is the reason of a pick among pods that all have a soft verdict.
+var relaxed = [Unresolved]reason.Code{
+	BreakerOpen: reason.AllBreakersOpen,
+	Asleep:      reason.AllAsleep,
+	Fatal:       reason.AllFatal,
+	TooLong:     reason.AllTooShort,
+}
+
+// hard applies the filters that need nothing but the fleet and the request.
+func hard(q *Query, r *Row) Verdict {
+	p := r.Pod
+	switch {
+	case p.Target == "":
+		return Unresolved
+	case p.Draining:
+		return Draining
+	case q.Subset != nil && !q.Subset.Admits(p.Addr):
+		return NotInSubset
+	case q.Base != "" && p.Spec.Model != "" && p.Spec.Model != q.Base:
+		return OtherModel
+	case p.Spec.Role == pod.RolePrefill:
+		return OtherRole
+	case q.Adapter != "" && p.Spec.Adapters != nil && !slices.Contains(p.Spec.Adapters, q.Adapter):
+		return NoAdapter
+	}
+	return Scored
+}
+
+// soft applies the filters that compare what was observed. A length that is only
+// estimated leaves nobody out, and a prompt that is too long for every pod is the
+// engine's to refuse: its error says more than ours could.
+func (b *basis) soft(r *Row) (v Verdict, value, limit float64) {
+	switch context := r.Pod.Spec.MaxContext; {
+	case b.exact && context > 0 && b.prompt > context:
+		return TooLong, float64(b.prompt), float64(context)
+	case r.fatal:
+		return Fatal, 1, 0
+	case r.asleep:
+		return Asleep, 1, 0
+	case r.Depth >= b.policy.Breaker.Depth:
+		return BreakerOpen, float64(r.Depth), float64(b.policy.Breaker.Depth)
+	}
+	return Scored, 0, 0
+}

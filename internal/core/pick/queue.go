@@ -1,0 +1,60 @@
+package pick
+
+import "github.com/eppctl/eppctl/internal/core/telemetry"
+
+// The queue term is the time until the pod could begin with the request. Our own
+// accounting says it without delay; a gauge of waiting requests only raises it,
+// and only where it shows more than we had there ourselves at the time of the
+// scrape. Read any other way a gauge is our own work once more, later and
+// blurred, and pods just scraped would attract everything.
+
+// observeQueue sets queue and depth. It needs the row's slow-down: the ledger
+// counts real seconds, the terms speak of nominal ones, and the hardware term
+// alone carries the difference.
+func (b *basis) observeQueue(r *Row, s *telemetry.Sample) {
+	r.Depth = r.Load.Waiting
+	r.Queue = r.Load.Queue.Seconds() / r.Slow
+	if s == nil || !s.Waiting.Known {
+		return
+	}
+	r.Waiting = s.Waiting
+	r.Foreign = s.Waiting.V > float64(r.Load.AtScrape)
+	if !b.policy.ScrapedLoad || !r.Foreign {
+		return
+	}
+	waiting := min(s.Waiting.V, maxWaiting)
+	since := r.Load.SinceWork.Seconds() / r.Slow
+	r.Queue = max(r.Queue, waiting*b.means.Prefill.Seconds()+since)
+	r.Depth = max(r.Depth, int(waiting)+r.Load.Since)
+}
+
+// maxWaiting bounds a gauge from outside to what an int and a sum of seconds can
+// take.
+const maxWaiting = 1e6
+
+// scrapedAt is the time of the scrape a pod's queue length stems from, now when
+// there is none.
+func (b *basis) scrapedAt(s *telemetry.Sample) int64 {
+	switch {
+	case s == nil || !s.Waiting.Known:
+		return b.now
+	case s.Waiting.At != 0:
+		return s.Waiting.At
+	}
+	return s.At
+}
+
+func queueSeconds(_ *basis, r *Row) float64 { return -r.Queue }
+
+func queueInputs(b *basis, r *Row) map[string]any {
+	return map[string]any{
+		"queue_s":        number(r.Queue),
+		"local_s":        number(r.Load.Queue.Seconds()),
+		"waiting":        gauge(r.Waiting),
+		"waiting_ours":   r.Load.AtScrape,
+		"foreign":        r.Foreign,
+		"since_scrape":   r.Load.Since,
+		"since_scrape_s": number(r.Load.SinceWork.Seconds()),
+		"mean_prefill_s": number(b.means.Prefill.Seconds()),
+	}
+}

@@ -1,0 +1,60 @@
+package pick
+
+import "github.com/eppctl/eppctl/internal/core/event"
+
+// The tier term is the time to bring blocks from a slower tier to the GPU.
+
+// observeTiers splits the cached tokens over the tiers. Expected blocks count as
+// GPU. What the engine computes again although it has it is the end of the
+// match, which is where engines offload first: it comes off the slowest tier.
+func observeTiers(r *Row) {
+	m := &r.Match
+	again := max(0, m.Announced*m.Size-r.Cached)
+	for t := event.NumTiers - 1; t > event.TierGPU; t-- {
+		n := m.Fastest[t] * m.Size
+		cut := min(n, again)
+		r.Fetched[t] = n - cut
+		again -= cut
+	}
+	r.Fetched[event.TierGPU] = r.Cached - r.fetched()
+}
+
+// fetched counts the cached tokens that are not on the GPU.
+func (r *Row) fetched() (n int) {
+	for _, x := range r.Fetched[event.TierGPU+1:] {
+		n += x
+	}
+	return n
+}
+
+// tierSeconds is capped by what computing those tokens again would cost, so that
+// a pod with slow copies never stands below one with none.
+func tierSeconds(b *basis, r *Row) float64 {
+	slow := r.fetched()
+	if slow == 0 {
+		return 0
+	}
+	compute := b.computed(r.Cached-slow) - r.Prefill
+	return -min(b.transfer(r), r.Trust*b.policy.Alpha*compute)
+}
+
+func (b *basis) transfer(r *Row) (seconds float64) {
+	for t := event.TierGPU + 1; t < event.NumTiers; t++ {
+		if n := r.Fetched[t]; n > 0 {
+			l := b.policy.Tiers.link(t)
+			seconds += l.Latency + float64(n)*b.cal.BytesPerToken/l.Bandwidth
+		}
+	}
+	return seconds
+}
+
+func tierInputs(b *basis, r *Row) map[string]any {
+	in := map[string]any{
+		"transfer_s":         number(b.transfer(r)),
+		"kv_bytes_per_token": number(b.cal.BytesPerToken),
+	}
+	for t := range event.NumTiers {
+		in[t.String()+"_tokens"] = r.Fetched[t]
+	}
+	return in
+}
