@@ -1,0 +1,79 @@
+package feed
+
+import (
+	"maps"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/eppctl/eppctl/internal/core/pod"
+)
+
+// Counters is what the feed has counted about one member's event stream since
+// the pod was added. Maps are nil until something was counted.
+type Counters struct {
+	Pod    string
+	Rank   int
+	Member pod.Member
+
+	Peer        string            // ZMTP version of the publisher, "" = never connected
+	Connections uint64            // handshakes completed
+	Faults      map[string]uint64 // connections that failed or ended, by Fault
+	Commands    uint64            // ZMTP commands received (PING, PONG, unknown)
+
+	Batches      uint64            // messages of the right shape
+	Bytes        uint64            // of all frames
+	WrongShape   map[string]uint64 // messages of another shape, by what was wrong
+	QueueDrops   uint64            // batches dropped because the index was behind
+	Undecodable  uint64            // batches that were no batch at all
+	Stored       uint64            // events applied
+	Removed      uint64
+	Cleared      uint64
+	Skips        map[string]uint64 // events that could not be read, by reason
+	RankMismatch uint64            // batches that name another rank than their socket's
+
+	Missed     uint64            // batches that did not come live
+	Lost       uint64            // of these, not replayed either
+	Duplicates uint64            // batches that came twice
+	Purges     map[string]uint64 // times the member's blocks were dropped, by cause
+
+	Replays      map[string]uint64 // by outcome: filled, failed, aborted
+	ReplayRounds uint64            // requests sent
+	Lag          time.Duration     // by how much the last batch was later than the promptest one
+}
+
+// counts guards a Counters. The reader and the applier of one subscriber write
+// it, anyone takes snapshots.
+type counts struct {
+	mu sync.Mutex
+	c  Counters
+}
+
+// add runs f under the lock.
+func (n *counts) add(f func(c *Counters)) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f(&n.c)
+}
+
+func (n *counts) snapshot() Counters {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	c := n.c
+	for _, m := range []*map[string]uint64{&c.Faults, &c.WrongShape, &c.Skips, &c.Purges, &c.Replays} {
+		*m = maps.Clone(*m)
+	}
+	return c
+}
+
+// inc counts one under a word.
+func inc(m *map[string]uint64, word string) {
+	if *m == nil {
+		*m = map[string]uint64{}
+	}
+	(*m)[word]++
+}
+
+func version(major, minor byte) string {
+	return strconv.Itoa(int(major)) + "." + strconv.Itoa(int(minor))
+}

@@ -1,0 +1,204 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-zeromq/zmq4"
+
+	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/view"
+)
+
+// sink is the part of the index a subscriber writes.
+type sink interface {
+	Apply(m pod.Member, e *event.Event, now int64)
+	Purge(m pod.Member)
+}
+
+// opener makes the next connection to one publisher, or waits for it.
+type opener interface {
+	open(ctx context.Context) (FrameSource, error)
+	// passive reports that the publisher dials us: nothing to back off from.
+	passive() bool
+}
+
+// subscriber keeps one member's event stream alive: a reader goroutine that owns
+// the connection and an applier goroutine that owns the sequence and the
+// member's part of the index, with a bounded queue between them. run starts
+// both; identify and setReplay may be called from anywhere while it runs.
+type subscriber struct {
+	member pod.Member
+	rank   int
+	from   opener
+	sink   sink
+	board  *view.SyncBoard
+	replay *replayer
+	log    *slog.Logger
+	count  *counts
+	queue  *queue
+
+	replayAt atomic.Pointer[string]   // endpoint, nil = none
+	seen     atomic.Pointer[identity] // latest
+	nudge    chan struct{}            // capacity 1: one of the two has changed
+
+	mu     sync.Mutex
+	cancel context.CancelFunc // ends the running replay
+
+	applier
+}
+
+// identity tells one process of an engine from the next.
+type identity struct {
+	// id is the start time of the process (Unix seconds by its own clock), or,
+	// where the engine does not tell, the number of restarts guessed from what
+	// it counts.
+	id      float64
+	guessed bool
+	at      int64 // ns: when it was seen
+}
+
+func newSubscriber(name string, rank int, m pod.Member, from opener, s sink, b *view.SyncBoard, r *replayer, log *slog.Logger) *subscriber {
+	return &subscriber{
+		member: m, rank: rank, from: from, sink: s, board: b, replay: r,
+		log:   log.With("pod", name, "rank", rank),
+		count: &counts{c: Counters{Pod: name, Rank: rank, Member: m}},
+		queue: newQueue(),
+		nudge: make(chan struct{}, 1),
+	}
+}
+
+// run serves the stream until ctx ends. The member's blocks stay; whoever
+// removes the member purges them.
+func (s *subscriber) run(ctx context.Context) {
+	var wg sync.WaitGroup
+	wg.Go(func() { s.read(ctx) })
+	wg.Go(func() { s.applyAll(ctx) })
+	wg.Wait()
+}
+
+// setReplay tells where missed batches can be had.
+func (s *subscriber) setReplay(endpoint string) {
+	s.replayAt.Store(&endpoint)
+	signal(s.nudge)
+}
+
+// identify tells which process the last scrape came from. A changed one ends a
+// running replay: what it still brings is the new engine's.
+func (s *subscriber) identify(id identity) {
+	old := s.seen.Swap(&id)
+	if old != nil && old.id != id.id {
+		s.mu.Lock()
+		if s.cancel != nil {
+			s.cancel()
+		}
+		s.mu.Unlock()
+	}
+	signal(s.nudge)
+}
+
+// read connects, receives and queues, for as long as ctx lives. It waits for
+// nothing but the socket and, a short time, for room in the queue.
+func (s *subscriber) read(ctx context.Context) {
+	var wait backoff
+	for ctx.Err() == nil {
+		src, err := s.from.open(ctx)
+		if err == nil {
+			start := time.Now()
+			err = s.receive(ctx, src)
+			if time.Since(start) >= healthy {
+				wait = backoff{}
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		s.count.add(func(c *Counters) { inc(&c.Faults, string(faultOf(err))) })
+		s.log.Debug("event connection ended", "err", err)
+		s.queue.put(ctx, item{kind: itemDown, why: err.Error()})
+		if !s.from.passive() {
+			_ = sleep(ctx, wait.next()) // the loop looks at ctx
+		}
+	}
+}
+
+// receive queues one connection's batches until it ends.
+func (s *subscriber) receive(ctx context.Context, src FrameSource) error {
+	defer src.Close()
+	session, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.count.add(func(c *Counters) {
+		c.Connections++
+		c.Peer = version(src.Peer())
+	})
+	s.queue.put(ctx, item{kind: itemUp, session: session})
+	var commands uint64
+	for {
+		frames, err := src.Recv()
+		if n := src.Commands(); n != commands {
+			s.count.add(func(c *Counters) { c.Commands += n - commands })
+			commands = n
+		}
+		if err != nil {
+			return err
+		}
+		size := 0
+		for _, f := range frames {
+			size += len(f)
+		}
+		_, seq, payload, err := event.ParseFrames(frames)
+		s.count.add(func(c *Counters) {
+			c.Bytes += uint64(size)
+			if err != nil {
+				inc(&c.WrongShape, shape(err))
+			} else {
+				c.Batches++
+			}
+		})
+		if err != nil {
+			continue
+		}
+		if !s.queue.put(ctx, item{seq: seq, payload: payload, at: time.Now().UnixNano()}) {
+			s.count.add(func(c *Counters) { c.QueueDrops++ })
+		}
+	}
+}
+
+// shape names what was wrong with a message's frames.
+func shape(err error) string {
+	var fe *event.FramingError
+	if !errors.As(err, &fe) {
+		return "other"
+	}
+	if fe.Frames == 3 {
+		return fmt.Sprintf("sequence of %d bytes", min(fe.SeqBytes, 16))
+	}
+	return fmt.Sprintf("%d frames", fe.Frames)
+}
+
+// dialled opens connections to a publisher that binds.
+type dialled struct {
+	dialer   dialer
+	endpoint string
+}
+
+func (d dialled) open(ctx context.Context) (FrameSource, error) {
+	l, err := d.dialer.dial(ctx, d.endpoint, zmq4.Sub)
+	if err != nil {
+		return nil, err
+	}
+	// All topics: the topic is the engine's choice and only a hint.
+	if err := l.subscribe(""); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+func (dialled) passive() bool { return false }
