@@ -94,8 +94,8 @@ func TestSlowDown(t *testing.T) {
 	g := gpus(t, text.String(), nil)
 	clocks := MedianClocks(g)
 	for pod, want := range map[string]Value{
-		"p0": known(1), "p2": known(1), // 1.5 % below is noise
-		"p3": known(2), "p4": {}, // an idle device lowers its clock on purpose
+		"p0": known(1), "p2": known(1980.0 / 1950), "p3": known(2),
+		"p4": {}, // an idle device lowers its clock on purpose
 	} {
 		wantValue(t, pod, Join(g, "", pod, clocks).SlowDown, want)
 	}

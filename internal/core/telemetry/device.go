@@ -10,13 +10,6 @@ import (
 // clock on purpose.
 const busy = 0.5
 
-// A device counts as slow from 5 % below the fleet's median clock; beyond a
-// factor of 4 the reading is held to be wrong in size, not in kind.
-const (
-	slowFrom = 1.05
-	slowMost = 4
-)
-
 // Join gives the health of one pod from the devices of all nodes: the worst of
 // the pod's own per signal. clocks comes from MedianClocks over the same list.
 // A pod without a device on the list has Known false.
@@ -45,7 +38,7 @@ func Join(gpus []GPU, namespace, pod string, clocks map[string]float64) Device {
 	d.Throttled, d.Critical, d.Fatal = verdicts[0] == VerdictYes, verdicts[1] == VerdictYes, verdicts[2] == VerdictYes
 	if found {
 		d.Missing = missing(verdicts)
-		d.Known = len(d.Missing) < len(verdicts)
+		d.Known = len(d.Missing) < len(verdicts) || d.SlowDown.Known
 	}
 	return d
 }
@@ -66,17 +59,14 @@ func worse(a, b Value) Value {
 	return a
 }
 
-// slowDown compares a busy device's clock with the median of its model.
+// slowDown compares a busy device's clock with the median of its model. From
+// which factor on it matters is the policy's to say.
 func (g *GPU) slowDown(clocks map[string]float64) Value {
 	median := clocks[g.Model]
 	if !g.isBusy() || g.SMClock.V == 0 || median == 0 {
 		return Value{}
 	}
-	f := min(median/g.SMClock.V, slowMost)
-	if f < slowFrom {
-		f = 1
-	}
-	return Value{V: f, Known: true, Metric: g.SMClock.Metric}
+	return Value{V: max(1, median/g.SMClock.V), Known: true, Metric: g.SMClock.Metric}
 }
 
 func (g *GPU) isBusy() bool { return g.SMClock.Known && g.Utilisation.Known && g.Utilisation.V >= busy }

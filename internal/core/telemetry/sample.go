@@ -67,11 +67,12 @@ type Device struct {
 	Missing []string
 }
 
-// values lists the numbers of a Sample that age one by one.
+// values lists the numbers of a Sample that age one by one. The process start
+// is not among them: an earlier page cannot vouch for the process of this one.
 func (s *Sample) values() []*Value {
 	return []*Value{
 		&s.Waiting, &s.Running, &s.KVUsage, &s.KVBlockSize, &s.KVBlocks,
-		&s.CacheQueried, &s.CacheHit, &s.Preempted, &s.ProcessStart,
+		&s.CacheQueried, &s.CacheHit, &s.Preempted,
 		&s.LoRA.SlotsUsed, &s.LoRA.SlotsTotal,
 	}
 }

@@ -1,0 +1,106 @@
+package feed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+)
+
+const (
+	// answerBytes caps what an engine tells of itself. SGLang's /server_info
+	// measures some 20 KB with all of its settings.
+	answerBytes   = 1 << 20
+	answerTimeout = 2 * time.Second
+)
+
+// httpError is an answer with another status than 200.
+type httpError struct {
+	code int
+	text string // beginning of the body, one line
+}
+
+func (e *httpError) Error() string {
+	if e.text == "" {
+		return fmt.Sprintf("HTTP %d", e.code)
+	}
+	return fmt.Sprintf("HTTP %d: %s", e.code, e.text)
+}
+
+// answered says whether err still means that something speaks HTTP there.
+func answered(err error) bool {
+	var he *httpError
+	return err == nil || errors.As(err, &he) || errors.Is(err, errNotJSON)
+}
+
+var errNotJSON = errors.New("answer is not the JSON expected")
+
+// statusError is nil for status 200.
+func statusError(resp *http.Response) error {
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	head, _ := io.ReadAll(io.LimitReader(resp.Body, 256))
+	return &httpError{resp.StatusCode, printable(string(head), 80)}
+}
+
+// askJSON sends a request and decodes the answer; body nil makes it a GET.
+func askJSON(ctx context.Context, client *http.Client, to string, body []byte, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	method := http.MethodGet
+	if body != nil {
+		method = http.MethodPost
+	}
+	req, err := http.NewRequestWithContext(ctx, method, to, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("URL: %w", err)
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return bare(err)
+	}
+	defer resp.Body.Close()
+	if err := statusError(resp); err != nil {
+		return err
+	}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, answerBytes+1))
+	if err != nil {
+		return fmt.Errorf("answer cut after %d bytes: %w", len(text), err)
+	}
+	if len(text) > answerBytes {
+		return fmt.Errorf("%w: larger than %d bytes", errNotJSON, answerBytes)
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%w: %w", errNotJSON, err)
+	}
+	return nil
+}
+
+// printable makes one short line of text that came from outside.
+func printable(s string, limit int) string {
+	s = strings.Join(strings.FieldsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }), " ")
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit]) + "…"
+	}
+	return s
+}
+
+// bare takes method and URL off a client's error: the reader knows them.
+func bare(err error) error {
+	var ue *url.Error
+	if errors.As(err, &ue) {
+		return ue.Err
+	}
+	return err
+}

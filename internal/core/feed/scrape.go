@@ -1,0 +1,185 @@
+package feed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
+)
+
+const (
+	// DefaultScrapeInterval is how often a pod's metrics page is read.
+	DefaultScrapeInterval = 250 * time.Millisecond
+	// DefaultScrapeBytes caps a page after decoding. vLLM 0.32.0 pages measure
+	// 60 to 100 KB; 50 ms polling of pages of 1 MB has exhausted another
+	// router's memory.
+	DefaultScrapeBytes = 4 << 20
+
+	scrapeBackoffMax = 5 * time.Second
+	scrapeJitter     = 0.2
+	// scrapeAccept asks for the classic text format: expfmt takes no exemplars,
+	// which OpenMetrics pages may carry.
+	scrapeAccept = "text/plain;version=0.0.4"
+)
+
+// scrapeTimeout bounds one scrape, so that a pod that hangs is seen as failing
+// before its values are old.
+func scrapeTimeout(every time.Duration) time.Duration { return min(time.Second, 2*every) }
+
+// scraper keeps one pod's row of the telemetry board. run is its only
+// goroutine and the row's only writer; a pod that hangs delays no other.
+type scraper struct {
+	id       pod.ID
+	url      string
+	parse    telemetry.ParseOptions // Engine, Model, Rank; the rest is set per scrape
+	board    *telemetry.Board
+	client   *http.Client
+	every    time.Duration
+	timeout  time.Duration // 0 = scrapeTimeout(every)
+	maxBytes int64         // 0 = DefaultScrapeBytes
+	carry    time.Duration // how long a metric that drops out keeps its value
+	now      func() int64  // ns
+	counters *ScrapeCounters
+	// sampled is called after each good scrape, on run's goroutine. restart
+	// says why the page must be another process's than the one before, "" when
+	// nothing speaks for that.
+	sampled func(s *telemetry.Sample, restart string)
+
+	buf bytes.Buffer // the page, reused
+}
+
+// ScrapeCounters count over all scrapers that share them.
+type ScrapeCounters struct {
+	Good, Failed, Restarts, Clamped atomic.Uint64
+}
+
+// run scrapes until ctx ends. The start is spread over one interval and each
+// interval by ±20 %, lest a fleet is scraped in lockstep; failures double the
+// interval up to 5 s.
+func (s *scraper) run(ctx context.Context) {
+	var prev *telemetry.Sample
+	wait := time.Duration(rand.Float64() * float64(s.every))
+	pace := s.every
+	for sleep(ctx, wait) == nil {
+		next, err := s.scrape(ctx, prev)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			s.counters.Failed.Add(1)
+			s.board.Fail(s.id, err.Error(), s.now())
+			pace = min(2*pace, max(scrapeBackoffMax, s.every))
+		default:
+			s.publish(next, prev)
+			prev, pace = next, s.every
+		}
+		wait = time.Duration(float64(pace) * (1 - scrapeJitter + 2*scrapeJitter*rand.Float64()))
+	}
+}
+
+// publish puts a good sample on the board and reports it.
+func (s *scraper) publish(next, prev *telemetry.Sample) {
+	restart := next.Restarted(prev)
+	if restart == "" { // else what the page lacks was another process's
+		next.Carry(prev, int64(s.carry))
+	} else {
+		s.counters.Restarts.Add(1)
+	}
+	s.counters.Good.Add(1)
+	s.counters.Clamped.Add(uint64(next.Clamped))
+	s.board.Put(s.id, next)
+	if s.sampled != nil {
+		s.sampled(next, restart)
+	}
+}
+
+// scrape reads the page once. The sample is dated when the page was asked for:
+// requests placed while it was on its way are then counted on top of it, and
+// never missed.
+func (s *scraper) scrape(ctx context.Context, prev *telemetry.Sample) (*telemetry.Sample, error) {
+	timeout := s.timeout
+	if timeout <= 0 {
+		timeout = scrapeTimeout(s.every)
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	o := s.parse
+	o.Prev, o.At = prev, s.now()
+	page, err := fetchPage(ctx, s.client, s.url, s.maxBytes, &s.buf)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return nil, fmt.Errorf("no complete answer within %v", timeout)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return telemetry.Parse(page, o)
+}
+
+// fetchPage gets a metrics page into buf. Everything that is not a complete
+// page of text is an error: half a page would show half a queue.
+func fetchPage(ctx context.Context, client *http.Client, from string, maxBytes int64, buf *bytes.Buffer) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, from, nil)
+	if err != nil {
+		return nil, fmt.Errorf("metrics URL: %w", err)
+	}
+	req.Header.Set("Accept", scrapeAccept)
+	resp, err := client.Do(req) // the transport asks for gzip and decodes it
+	if err != nil {
+		return nil, bare(err)
+	}
+	defer resp.Body.Close()
+	if err := statusError(resp); err != nil {
+		return nil, err
+	}
+	if maxBytes <= 0 {
+		maxBytes = DefaultScrapeBytes
+	}
+	buf.Reset()
+	n, err := buf.ReadFrom(io.LimitReader(resp.Body, maxBytes+1))
+	if err != nil {
+		return nil, fmt.Errorf("page cut after %d bytes: %w", n, err)
+	}
+	if n > maxBytes {
+		return nil, fmt.Errorf("page larger than %d bytes", maxBytes)
+	}
+	return buf.Bytes(), refuse(resp.Header.Get("Content-Type"), buf.Bytes())
+}
+
+// refuse names what an answer with status 200 is, if it is no page of text. The
+// version parameter is of no interest: vLLM 0.32.0 labels the classic format
+// 1.0.0 (measured).
+func refuse(contentType string, body []byte) error {
+	kind, _, _ := mime.ParseMediaType(contentType)
+	text := bytes.TrimSpace(body)
+	switch {
+	case len(text) == 0: // the parser would find nothing wrong with it
+		return errors.New("empty page")
+	case kind == "application/json", (text[0] == '[' || text[0] == '{') && json.Valid(text):
+		return errors.New("JSON instead of metrics text (trtllm-serve: use /prometheus/metrics)")
+	case kind == "text/html", text[0] == '<':
+		return errors.New("HTML instead of metrics text")
+	}
+	return nil
+}
+
+// sleep waits, or returns ctx's error as soon as that ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

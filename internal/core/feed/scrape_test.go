@@ -1,0 +1,346 @@
+package feed
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
+	"github.com/eppctl/eppctl/internal/testdata"
+)
+
+const smallPage = "vllm:num_requests_waiting 3\nvllm:num_requests_running 2\n"
+
+func capture(tb testing.TB, path ...string) []byte {
+	tb.Helper()
+	text, err := os.ReadFile(filepath.Join(append([]string{testdata.Dirs(tb, "engines")[0]}, path...)...))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return text
+}
+
+// answer serves one fixed response to one scrape and returns what the board
+// shows then, with a good sample (waiting 7) on it from before.
+func answer(t *testing.T, h http.HandlerFunc) telemetry.Entry {
+	t.Helper()
+	srv := httptest.NewServer(h)
+	defer srv.Close()
+	client := srv.Client()
+	defer client.CloseIdleConnections()
+	s := &scraper{
+		id: 1, url: srv.URL + "/metrics", board: &telemetry.Board{}, client: client,
+		every: 2 * time.Second, now: func() int64 { return 50 }, counters: &ScrapeCounters{},
+	}
+	before := &telemetry.Sample{At: 10, Waiting: telemetry.Value{V: 7, Known: true, Metric: "x"}}
+	s.board.Put(1, before)
+	if next, err := s.scrape(t.Context(), before); err != nil {
+		s.board.Fail(1, err.Error(), s.now())
+	} else {
+		s.publish(next, before)
+	}
+	return s.board.Get(1)
+}
+
+func TestScrapeAnswers(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	const text = "text/plain; version=0.0.4"
+	half := func(w http.ResponseWriter, r *http.Request) {
+		conn, buf, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close()
+		page := capture(t, "vllm-0.32.0", "llama", "metrics-loaded.prom")
+		fmt.Fprintf(buf, "HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n%s", text, len(page), page[:len(page)/2])
+		buf.Flush()
+	}
+	plain := func(status int, contentType, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", contentType)
+			w.WriteHeader(status)
+			fmt.Fprint(w, body)
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		handler http.HandlerFunc
+		says    string // of the error, "" = the page is read
+	}{
+		{"EM-43 version 1.0.0", plain(200, "text/plain; version=1.0.0; charset=utf-8", smallPage), ""},
+		{"no content type", plain(200, "", smallPage), ""},
+		{"EM-28 empty", plain(200, text, ""), "empty page"},
+		{"EM-28 blank", plain(200, text, "\n \n"), "empty page"},
+		{"EM-28 JSON list", plain(200, "application/json", "[]"), "/prometheus/metrics"},
+		{"EM-28 JSON as text", plain(200, text, `[{"iter": 1}]`), "/prometheus/metrics"},
+		{"EM-28 HTML", plain(200, "text/html", "<html><body>hi</body></html>"), "HTML instead"},
+		{"EM-28 HTML as text", plain(200, text, "<!doctype html><p>hi"), "HTML instead"},
+		{"EM-28 401", plain(401, text, "who\x1b[31m are\nyou?"), "HTTP 401: who [31m are you?"},
+		{"EM-28 403", plain(403, text, ""), "HTTP 403"},
+		{"EM-28 404", plain(404, text, "404 page not found\n"), "HTTP 404: 404 page not found"},
+		{"EM-28 500", plain(500, "text/html", "<html>oops"), "HTTP 500: <html>oops"},
+		{"another program", plain(200, text, "go_goroutines 1\n"), "no known engine metrics"},
+		{"EM-26 exemplar", plain(200, text, "vllm:num_requests_waiting 2 # {a=\"b\"} 1\n"), "metrics page"},
+		{"EM-29 5 MiB", plain(200, text, strings.Repeat("# "+strings.Repeat("x", 1022)+"\n", 5<<10)), "larger than 4194304"},
+		{"EM-29 cut at half", half, "page cut after"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := answer(t, c.handler)
+			if c.says == "" {
+				if e.Err != "" || e.Sample.Waiting.V != 3 || e.Sample.At != 50 {
+					t.Fatalf("%+v", e)
+				}
+				return
+			}
+			if !strings.Contains(e.Err, c.says) {
+				t.Errorf("error %q, want one that says %q", e.Err, c.says)
+			}
+			if e.Sample == nil || e.Sample.Waiting.V != 7 || e.Sample.At != 10 || e.ErrAt != 50 {
+				t.Errorf("the last good values are gone: %+v", e)
+			}
+		})
+	}
+}
+
+func TestScrapeAsksForClassicText(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	var accept, encoding string
+	page := capture(t, "vllm-0.32.0", "llama", "metrics-loaded.prom")
+	e := answer(t, func(w http.ResponseWriter, r *http.Request) {
+		accept, encoding = r.Header.Get("Accept"), r.Header.Get("Accept-Encoding")
+		w.Header().Set("Content-Encoding", "gzip")
+		z := gzip.NewWriter(w)
+		z.Write(page)
+		z.Close()
+	})
+	if accept != "text/plain;version=0.0.4" || encoding != "gzip" {
+		t.Errorf("Accept %q, Accept-Encoding %q", accept, encoding)
+	}
+	if e.Err != "" || e.Sample.Waiting.V != 4 || e.Sample.Running.V != 8 {
+		t.Errorf("%+v", e)
+	}
+}
+
+// TestEM29Bomb sends a page that is small on the wire and large when decoded.
+func TestEM29Bomb(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	fmt.Fprintf(z, "%s#%s\n", smallPage, strings.Repeat(" ", 64<<20))
+	z.Close()
+	e := answer(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Write(packed.Bytes())
+	})
+	if !strings.Contains(e.Err, "larger than") {
+		t.Errorf("error %q", e.Err)
+	}
+}
+
+func TestScrapeNothingListens(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := ln.Addr().String()
+	ln.Close()
+	s := &scraper{url: "http://" + addr + "/metrics", client: &http.Client{}, every: time.Second, now: func() int64 { return 0 }}
+	if _, err := s.scrape(t.Context(), nil); err == nil || strings.Contains(err.Error(), "/metrics") {
+		t.Errorf("error %v, want one without the URL", err)
+	}
+}
+
+// pipes is an in-memory network: a real HTTP server and client under the fake
+// clock of a synctest bubble.
+type pipes struct {
+	conns chan net.Conn
+	done  chan struct{}
+	once  sync.Once
+}
+
+func newPipes() *pipes { return &pipes{conns: make(chan net.Conn), done: make(chan struct{})} }
+
+func (p *pipes) Accept() (net.Conn, error) {
+	select {
+	case c := <-p.conns:
+		return c, nil
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+func (p *pipes) Close() error   { p.once.Do(func() { close(p.done) }); return nil }
+func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
+
+func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
+	here, there := net.Pipe()
+	select {
+	case p.conns <- there:
+		return here, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case <-p.done:
+		return nil, net.ErrClosed
+	}
+}
+
+// fleet runs n scrapers against h inside the current bubble; h sees the pod's
+// number in the path. stop ends all of it.
+func fleet(t *testing.T, n int, every time.Duration, h http.Handler) (b *telemetry.Board, stop func()) {
+	t.Helper()
+	net := newPipes()
+	srv := &http.Server{Handler: h}
+	var wg sync.WaitGroup
+	wg.Go(func() { srv.Serve(net) })
+	client := &http.Client{Transport: &http.Transport{DialContext: net.dial}}
+	ctx, cancel := context.WithCancel(t.Context())
+	b = &telemetry.Board{}
+	for i := range n {
+		s := &scraper{
+			id: pod.ID(i), url: fmt.Sprintf("http://pod/%d", i), board: b, client: client, every: every,
+			carry: 5 * time.Second, now: func() int64 { return time.Now().UnixNano() }, counters: &ScrapeCounters{},
+		}
+		wg.Go(func() { s.run(ctx) })
+	}
+	return b, func() {
+		cancel()
+		srv.Close()
+		net.Close()
+		client.CloseIdleConnections()
+		wg.Wait()
+	}
+}
+
+var defaultLimits = telemetry.Limits{FreshNs: int64(2 * time.Second), KnownNs: int64(5 * time.Second)}
+
+func states(b *telemetry.Board, n int) map[telemetry.State]int {
+	count := map[telemetry.State]int{}
+	for i := range n {
+		count[b.Get(pod.ID(i)).State(time.Now().UnixNano(), defaultLimits)]++
+	}
+	return count
+}
+
+func TestEM30HangingPodsDelayNobody(t *testing.T) {
+	const every = 250 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		var scrapes [20]atomic.Int64
+		b, stop := fleet(t, 20, every, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var i int
+			fmt.Sscanf(r.URL.Path, "/%d", &i)
+			scrapes[i].Add(1)
+			if i < 3 {
+				select { // hang for 30 s, or until the scraper gives up
+				case <-r.Context().Done():
+				case <-time.After(30 * time.Second):
+				}
+			}
+			fmt.Fprint(w, smallPage)
+		}))
+		defer stop()
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		if got := states(b, 20); got[telemetry.Fresh] != 17 || got[telemetry.Unknown] != 3 {
+			t.Errorf("states %v, want 17 fresh and 3 unknown", got)
+		}
+		for i := range 20 {
+			n := scrapes[i].Load()
+			if i < 3 {
+				if n < 4 || n > 8 { // 0.5 s each, then waits of 0.5, 1, 2, 4, 5, 5 s
+					t.Errorf("hanging pod %d was asked %d times", i, n)
+				}
+				if e := b.Get(pod.ID(i)); e.Err != "no complete answer within 500ms" {
+					t.Errorf("pod %d: error %q", i, e.Err)
+				}
+				continue
+			}
+			if n < 75 || n > 85 { // 80 intervals, jitter averaged out
+				t.Errorf("pod %d was scraped %d times in 80 intervals", i, n)
+			}
+		}
+	})
+}
+
+// TestEM32Ages stops a pod's page and looks at the board 1, 3 and 10 s later;
+// EM-31 is the same for a whole fleet.
+func TestEM32Ages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 4
+		var down atomic.Bool
+		b, stop := fleet(t, n, 250*time.Millisecond, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if down.Load() {
+				http.Error(w, "no", http.StatusInternalServerError)
+				return
+			}
+			fmt.Fprint(w, smallPage)
+		}))
+		defer stop()
+		time.Sleep(time.Second)
+		down.Store(true)
+		var at time.Duration
+		for _, c := range []struct {
+			after time.Duration
+			want  telemetry.State
+		}{{time.Second, telemetry.Fresh}, {3 * time.Second, telemetry.Stale}, {10 * time.Second, telemetry.Unknown}} {
+			time.Sleep(c.after - at)
+			at = c.after
+			synctest.Wait()
+			if got := states(b, n); got[c.want] != n {
+				t.Errorf("EM-31, EM-32 after %v: %v, want all %s", c.after, got, c.want)
+			}
+			if e := b.Get(0); e.Sample.Waiting.V != 3 || e.Err != "HTTP 500: no" {
+				t.Errorf("after %v: %+v", c.after, e)
+			}
+		}
+		down.Store(false)
+		time.Sleep(7 * time.Second) // the longest back-off with its jitter
+		synctest.Wait()
+		if got := states(b, n); got[telemetry.Fresh] != n {
+			t.Errorf("after recovery: %v", got)
+		}
+	})
+}
+
+// TestScrapeReportsRestart feeds two processes' pages through publish.
+func TestScrapeReportsRestart(t *testing.T) {
+	page := func(start, queries int) *telemetry.Sample {
+		s, err := telemetry.Parse(fmt.Appendf(nil, "process_start_time_seconds %d\nvllm:prefix_cache_queries_total %d\n", start, queries), telemetry.ParseOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	var got []string
+	s := &scraper{
+		board: &telemetry.Board{}, counters: &ScrapeCounters{}, carry: time.Second,
+		sampled: func(_ *telemetry.Sample, restart string) { got = append(got, restart) },
+	}
+	a, b, c, d := page(100, 5), page(100, 9), page(200, 9), page(200, 1)
+	s.publish(a, nil)
+	s.publish(b, a)
+	s.publish(c, b)
+	s.publish(d, c)
+	want := []string{"", "", "process start time changed", "vllm:prefix_cache_queries_total went back"}
+	if strings.Join(got, "|") != strings.Join(want, "|") {
+		t.Errorf("restarts %q, want %q", got, want)
+	}
+	if n := s.counters.Restarts.Load(); n != 2 {
+		t.Errorf("%d restarts counted", n)
+	}
+}
