@@ -1,0 +1,86 @@
+// Package prompt reads what a client asks for out of a request body and gets
+// its token ids. It opens nothing and never refuses what an engine might take:
+// what it does not understand is routed by load, with a reason.
+package prompt
+
+import (
+	"strings"
+
+	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/tokenizer"
+)
+
+// Limits bounds and completes what Parse reads. The zero value is usable.
+type Limits struct {
+	// DefaultModel stands in for a body without a model; "" refuses such a body.
+	DefaultModel string
+	// Tokens is the longest list of ids that is read; 0 = 4 Mi. The memory it
+	// takes is bounded by twice the body's size in any case.
+	Tokens int
+	// Cut says that the body ends early (Envoy's BUFFERED_PARTIAL). What was
+	// seen of it is used, and nothing is refused.
+	Cut bool
+}
+
+// Request is what a body asks for. It holds no text of the prompt; TokenIDs is
+// the only part of it that is private.
+type Request struct {
+	Kind    Kind
+	Shape   tokenizer.Shape // what a provider can be asked for; 0 = nothing
+	Model   string          // as the client asked
+	Adapter string          // named apart from the model (SGLang's lora_path)
+	Salt    string          // cache_salt
+	Private bool            // SGLang's extra_key: shares no cache that events show
+	// TokenIDs is the prompt when the body carries ids; of several, the first.
+	TokenIDs  []uint32
+	Stream    bool
+	N         int // answers asked for, at least 1
+	MaxTokens int // tokens to generate, 0 = not said
+	Prompts   int // prompts in the body
+	Media     int // parts that are no text
+	Chars     int // bytes of prompt text, to estimate its tokens from
+	// Caveat says why the ids are not proven equal to the engine's.
+	Caveat string
+	// Unmatched says why no ids can be had, so that load alone decides.
+	Unmatched reason.Code
+}
+
+// Parse reads a request. Only two things are refused: a body that is not JSON on
+// a path whose form is known, and one without a model when there is no default.
+func Parse(path, contentType string, body []byte, lim Limits) (*Request, *Problem) {
+	r := &Request{Kind: KindOf(path), N: 1}
+	switch {
+	case r.Kind == Unknown || !isJSON(contentType):
+		r.Model, r.Unmatched = lim.DefaultModel, reason.UnknownPath
+		return r, nil
+	case len(body) == 0:
+		r.Model, r.Unmatched = lim.DefaultModel, reason.NoBody
+		return r, nil
+	}
+	if lim.Tokens <= 0 {
+		lim.Tokens = 4 << 20
+	}
+	w := walker{r: r, lim: lim}
+	problem := w.body(body)
+	if problem != nil && !lim.Cut {
+		return nil, problem
+	}
+	if r.Model == "" {
+		r.Model = lim.DefaultModel
+	}
+	if r.Model == "" && !lim.Cut && r.Kind != Generate { // SGLang's /generate has no model
+		return nil, missingModel()
+	}
+	w.conclude()
+	if problem != nil {
+		r.TokenIDs, r.Shape, r.Unmatched = nil, 0, reason.BodyCut
+	}
+	return r, nil
+}
+
+// isJSON reports whether a content type announces JSON; none at all does.
+func isJSON(contentType string) bool {
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	return media == "" || media == "application/json" || strings.HasSuffix(media, "+json")
+}

@@ -1,0 +1,236 @@
+package prompt
+
+import (
+	"encoding/json/jsontext"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/tokenizer"
+)
+
+// walker reads a body once, token by token, and builds no tree. Where a key
+// comes twice the last one counts, as in Python.
+type walker struct {
+	d   *jsontext.Decoder
+	r   *Request
+	lim Limits
+
+	prompt    content // prompt, text, input_ids, messages or input
+	around    content // tools, instructions, system
+	embeds    bool    // the prompt is given as embeddings
+	truncated bool    // the engine cuts the prompt at a place it chooses
+	badSalt   bool
+	echo      bool
+	logprobs  bool // per output token; with echo, per prompt token too
+	promptLP  bool
+	python    bool // JSON only as Python reads it
+}
+
+// content is what one field adds to the request.
+type content struct {
+	form    form
+	ids     []uint32
+	prompts int
+	media   int
+	chars   int
+}
+
+type form uint8
+
+const (
+	absent form = iota
+	text
+	ids
+	other // present, and not understood
+)
+
+// body walks the whole body.
+func (w *walker) body(b []byte) *Problem {
+	b, known := trimBOM(b)
+	if !known { // UTF-16 or UTF-32: JSON for Python, and not worth a reader here
+		w.python = true
+		return nil
+	}
+	err := w.read(b)
+	if err != nil && !w.lim.Cut {
+		// NaN and Infinity are JSON for Python. Read again without them.
+		if fixed, changed := withoutConstants(b); changed {
+			*w.r = Request{Kind: w.r.Kind, N: 1}
+			*w = walker{r: w.r, lim: w.lim, python: true}
+			err = w.read(fixed)
+		}
+	}
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, tokenizer.ErrNotObject):
+		return notObject()
+	case tooDeep(err): // Python's limit differs by version; the engine decides
+		w.python = true
+		return nil
+	}
+	return invalidJSON(w.d.InputOffset())
+}
+
+func (w *walker) read(b []byte) error {
+	w.d = tokenizer.NewDecoder(b)
+	if err := tokenizer.Members(w.d, w.member); err != nil {
+		return err
+	}
+	return tokenizer.End(w.d)
+}
+
+// tooDeep recognises jsontext's limit of 10,000 levels, which has no sentinel.
+func tooDeep(err error) bool {
+	var syntax *jsontext.SyntacticError
+	return errors.As(err, &syntax) && syntax.Err != nil && strings.Contains(syntax.Err.Error(), "max depth")
+}
+
+func (w *walker) member(name []byte) (err error) {
+	r := w.r
+	switch string(name) {
+	case "model":
+		r.Model, _, err = w.text()
+	case "lora_path":
+		r.Adapter, _, err = w.text()
+	case "stream":
+		r.Stream, err = w.isTrue()
+	case "n":
+		r.N, err = w.number()
+		r.N = max(r.N, 1)
+	case "max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens":
+		var n int
+		if n, err = w.number(); n > 0 {
+			r.MaxTokens = n
+		}
+	case "sampling_params":
+		if w.d.PeekKind() != '{' {
+			return w.d.SkipValue()
+		}
+		return tokenizer.Members(w.d, w.member)
+	case "cache_salt":
+		var ok bool
+		r.Salt, ok, err = w.text()
+		w.badSalt = !ok
+	case "extra_key":
+		r.Private, err = w.given()
+	case "truncate_prompt_tokens":
+		w.truncated, err = w.given()
+	case "prompt_logprobs":
+		w.promptLP, err = w.given()
+	case "echo":
+		w.echo, err = w.isTrue()
+	case "logprobs":
+		w.logprobs, err = w.given()
+	case "prompt_embeds", "input_embeds":
+		var is bool
+		is, err = w.given()
+		w.embeds = w.embeds || is
+	case "image_data", "audio_data", "video_data", "features":
+		var is bool
+		if is, err = w.given(); is {
+			r.Media++
+		}
+	case "tools", "instructions", "system":
+		return w.bulk(&w.around)
+	default:
+		return w.content(string(name))
+	}
+	return err
+}
+
+// content reads the field that holds the prompt of this kind of request.
+func (w *walker) content(name string) error {
+	switch {
+	case name == "prompt" && w.r.Kind == Completions,
+		(name == "text" || name == "input_ids" || name == "token_ids") && w.r.Kind == Generate:
+		return w.promptField()
+	case name == "messages" && (w.r.Kind == Chat || w.r.Kind == Messages),
+		name == "input" && w.r.Kind == Responses:
+		w.prompt = content{}
+		return w.messages()
+	case name == "input" && w.r.Kind == Embeddings:
+		w.prompt = content{}
+		return w.bulk(&w.prompt)
+	}
+	return w.d.SkipValue()
+}
+
+// text reads a string. Anything else is "" and not ok, but for null.
+func (w *walker) text() (s string, ok bool, err error) {
+	raw, err := w.d.ReadValue()
+	if err != nil {
+		return "", false, err
+	}
+	switch raw.Kind() {
+	case '"':
+		b, _ := jsontext.AppendUnquote(nil, raw) // an error means replaced UTF-8
+		return string(b), true, nil
+	case 'n':
+		return "", true, nil
+	}
+	return "", false, nil
+}
+
+func (w *walker) isTrue() (bool, error) {
+	is := w.d.PeekKind() == 't'
+	return is, w.d.SkipValue()
+}
+
+// given reports whether a field is there and not null.
+func (w *walker) given() (bool, error) {
+	is := w.d.PeekKind() != 'n'
+	return is, w.d.SkipValue()
+}
+
+func (w *walker) number() (int, error) {
+	raw, err := w.d.ReadValue()
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(string(raw))
+	if err != nil {
+		return 0, nil // a float, a word, or beyond an int: for the engine to judge
+	}
+	return n, nil
+}
+
+// bulk counts the bytes of a value that is part of the prompt but is not read.
+func (w *walker) bulk(c *content) error {
+	raw, err := w.d.ReadValue()
+	c.chars += len(raw)
+	return err
+}
+
+// conclude turns what was seen into the request's shape and reason.
+func (w *walker) conclude() {
+	r, p := w.r, &w.prompt
+	r.Media += p.media
+	r.Prompts = p.prompts
+	r.Chars = p.chars + w.around.chars
+	switch {
+	case w.python:
+		r.Unmatched = reason.BodyNotJSON
+	case r.Private:
+		r.Unmatched = reason.PrivateCache
+	case w.promptLP || w.echo && w.logprobs:
+		// vLLM asked for logprobs of the prompt does not read its cache
+		// (vLLM 0.32.0 measured); with echo the plain logprobs are just that.
+		r.Unmatched = reason.CacheBypassed
+	case r.Media > 0 || w.embeds || w.truncated || w.badSalt:
+		r.Unmatched = reason.Shape
+	case p.form == ids:
+		r.TokenIDs = p.ids
+	case p.form == text && (r.Kind == Completions || r.Kind == Generate):
+		r.Shape = tokenizer.Completion
+	case p.form == text && r.Kind == Chat:
+		r.Shape = tokenizer.Chat
+	default:
+		r.Unmatched = reason.Shape
+	}
+	if r.Prompts > 1 && r.Unmatched == "" {
+		r.Caveat = "first of " + strconv.Itoa(r.Prompts) + " prompts"
+	}
+}

@@ -1,0 +1,184 @@
+package tokenizer
+
+import (
+	"bytes"
+	"encoding/json/jsontext"
+	"errors"
+	"slices"
+)
+
+// Dialect is whose /tokenize a request is written for.
+type Dialect uint8
+
+// The dialects. Both answer with the same fields.
+const (
+	VLLM Dialect = iota
+	SGLang
+)
+
+// What POST /tokenize takes from the client's body. vLLM's chat form has no
+// reasoning_effort and no documents; its chat endpoint puts both among the
+// template's variables, so that is where they go.
+var (
+	completionFields = []string{"prompt", "add_special_tokens"}
+	chatFields       = []string{
+		"messages", "tools", "add_generation_prompt", "continue_final_message", "add_special_tokens",
+		"chat_template", "chat_template_kwargs", "media_io_kwargs", "mm_processor_kwargs",
+	}
+	variableFields = []string{"documents", "reasoning_effort"}
+	sglangFields   = []string{"prompt", "messages", "tools", "add_special_tokens"}
+)
+
+// Fields that change the prompt and that no /tokenize takes.
+var lostFields = []string{"truncate_prompt_tokens", "input_ids", "prompt_embeds"}
+
+// Errors of WriteRequest.
+var (
+	ErrShape    = errors.New("tokenize has no form for this shape of request")
+	ErrNoPrompt = errors.New("request has nothing to tokenize")
+	ErrBody     = errors.New("request body is not a JSON object")
+)
+
+// WriteRequest makes the body of POST /tokenize from a client's body. Values
+// pass through byte by byte, because the order of keys shows in tool prompts;
+// only the model is replaced and a list of prompts is cut to its first. The
+// status is Unverified when the body has a field that bears on the prompt and
+// that the endpoint does not take in the measured way (vLLM 0.32.0: tools, tool
+// calls, parts, template kwargs and continue_final_message gave the engine's ids).
+func WriteRequest(dialect Dialect, t Text) ([]byte, Status, error) {
+	fields, main := chatFields, "messages"
+	switch t.Shape {
+	case Chat:
+	case Completion:
+		fields, main = completionFields, "prompt"
+	default:
+		return nil, "", ErrShape
+	}
+	w := request{dialect: dialect, status: Exact}
+	if err := w.collect(t.Body, fields); err != nil {
+		return nil, "", ErrBody // the decoder's own error quotes the prompt
+	}
+	i := slices.IndexFunc(w.members, func(m member) bool { return m.name == main })
+	if i < 0 {
+		return nil, "", ErrNoPrompt
+	}
+	if main == "prompt" {
+		first, err := firstPrompt(w.members[i].value)
+		if err != nil {
+			return nil, "", err
+		}
+		w.members[i].value = first
+	}
+	return w.encode(t.Model), w.status, nil
+}
+
+type member struct {
+	name  string
+	value jsontext.Value
+}
+
+type request struct {
+	dialect   Dialect
+	status    Status
+	members   []member // to send, in the client's order
+	variables []member // to send among the template's variables
+}
+
+func (w *request) collect(body []byte, fields []string) error {
+	d := NewDecoder(body)
+	err := Members(d, func(key []byte) error {
+		name := string(key)
+		value, err := d.ReadValue()
+		if err != nil {
+			return err
+		}
+		if name == "text" && slices.Contains(fields, "prompt") {
+			name = "prompt" // SGLang's /generate
+		}
+		switch {
+		case slices.Contains(fields, name):
+			if w.dialect == SGLang && !slices.Contains(sglangFields, name) && value.Kind() != 'n' {
+				w.status = Unverified
+			}
+			w.members = set(w.members, name, value)
+		case slices.Contains(variableFields, name) && slices.Contains(fields, "messages") && value.Kind() != 'n':
+			w.status = Unverified
+			w.variables = set(w.variables, name, value)
+		case slices.Contains(lostFields, name) && value.Kind() != 'n':
+			w.status = Unverified
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return End(d)
+}
+
+// set keeps the last value of a key at its first position, as Python does.
+func set(list []member, name string, value jsontext.Value) []member {
+	for i := range list {
+		if list[i].name == name {
+			list[i].value = value.Clone()
+			return list
+		}
+	}
+	return append(list, member{name, value.Clone()})
+}
+
+// firstPrompt returns the text to tokenize of a prompt or list of prompts.
+func firstPrompt(v jsontext.Value) (jsontext.Value, error) {
+	if v.Kind() == '"' {
+		return v, nil
+	}
+	d := NewDecoder(v)
+	if _, err := d.ReadToken(); err != nil || v.Kind() != '[' || d.PeekKind() != '"' {
+		return nil, ErrNoPrompt // nothing, ids, or an empty list
+	}
+	return d.ReadValue()
+}
+
+func (w *request) encode(model string) []byte {
+	const kwargs = "chat_template_kwargs"
+	if len(w.variables) > 0 {
+		var given []byte
+		if i := slices.IndexFunc(w.members, func(m member) bool { return m.name == kwargs }); i >= 0 {
+			given = w.members[i].value
+		}
+		w.members = set(w.members, kwargs, merge(given, w.variables))
+	}
+	b := []byte{'{'}
+	if model != "" {
+		b, _ = jsontext.AppendQuote(append(b, `"model":`...), model) // an error means replaced UTF-8
+		b = append(b, ',')
+	}
+	for _, m := range w.members {
+		b = appendMember(b, m)
+	}
+	b[len(b)-1] = '}'
+	return b
+}
+
+// merge adds members behind those of an object, so that they win as they do in
+// vLLM's chat endpoint. Anything but an object is replaced.
+func merge(object []byte, more []member) []byte {
+	b := []byte{'{'}
+	if len(object) > 1 && object[0] == '{' {
+		if inner := bytes.TrimSpace(object[1 : len(object)-1]); len(inner) > 0 {
+			b = append(append(b, inner...), ',')
+		}
+	}
+	for _, m := range more {
+		b = appendMember(b, m)
+	}
+	b[len(b)-1] = '}'
+	return b
+}
+
+func appendMember(b []byte, m member) []byte {
+	b = append(b, '"')
+	b = append(b, m.name...) // one of our own names: nothing to escape
+	b = append(b, '"', ':')
+	b = append(b, m.value...)
+	return append(b, ',')
+}
