@@ -17,7 +17,7 @@ import (
 // is a Finding. An error means that nothing at the pod's address speaks HTTP
 // yet: spec comes back as it was, and a later try may succeed.
 func Discover(ctx context.Context, client *http.Client, spec pod.Spec) (pod.Spec, []Finding, error) {
-	t, err := listen(ctx, client, "http://"+spec.Address, spec.Engine)
+	t, err := askEngine(ctx, client, "http://"+spec.Address, spec.Engine)
 	if err != nil {
 		return spec, nil, fmt.Errorf("pod %s: %w", spec.Name, err)
 	}

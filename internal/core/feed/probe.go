@@ -49,7 +49,7 @@ func (p *Prober) Probe(ctx context.Context, spec pod.Spec) ([]Fact, []Finding) {
 	if r.Port == nil {
 		r.Port = shakeHands
 	}
-	t, err := listen(ctx, r.Client, "http://"+spec.Address, spec.Engine)
+	t, err := askEngine(ctx, r.Client, "http://"+spec.Address, spec.Engine)
 	r.fact("http", err, spec.Address+" answers")
 	var findings []Finding
 	if err == nil {

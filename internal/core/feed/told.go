@@ -38,9 +38,9 @@ type eventSource struct {
 	endpoint, replay string
 }
 
-// listen asks the engine at base (http://host:port) for all it tells. An error
+// askEngine asks the engine at base (http://host:port) for all it tells. An error
 // means that nothing there speaks HTTP.
-func listen(ctx context.Context, client *http.Client, base string, configured pod.Engine) (told, error) {
+func askEngine(ctx context.Context, client *http.Client, base string, configured pod.Engine) (told, error) {
 	var t told
 	var list struct {
 		Data []servedModel `json:"data"`
