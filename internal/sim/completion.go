@@ -156,9 +156,12 @@ func (a *answer) stream(r *http.Request) {
 
 func (a *answer) begin(contentType string) {
 	a.e.mu.Lock()
-	done := a.x.begun
-	a.x.begun = true
+	done, dead := a.x.begun, a.e.dead
+	a.x.begun = !dead
 	a.e.mu.Unlock()
+	if dead {
+		panic(http.ErrAbortHandler)
+	}
 	if !done {
 		a.w.Header().Set("Content-Type", contentType)
 		a.w.WriteHeader(http.StatusOK)

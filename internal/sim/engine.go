@@ -85,6 +85,7 @@ type Engine struct {
 	sched   scheduler
 	live    map[*exchange]struct{}
 	refused int
+	dead    bool
 	slow    float64
 	stalled chan struct{} // closed when not stalled
 	ttft    histogram
@@ -190,6 +191,20 @@ func (e *Engine) Addr() string { return e.addr }
 
 // URL is the address as a client writes it.
 func (e *Engine) URL() string { return "http://" + e.addr }
+
+// Refused counts the requests turned away because the queue was full.
+func (e *Engine) Refused() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.refused
+}
+
+// Load tells how many requests run and wait.
+func (e *Engine) Load() (running, waiting int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.sched.running), len(e.sched.waiting)
+}
 
 // Options returns the options with every default and port filled in, so that
 // Start with them is a restart of the same engine.

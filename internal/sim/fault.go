@@ -35,6 +35,7 @@ func (e *Engine) Stall(on bool) {
 // begun, which are lost for certain, and of those it had accepted in all.
 func (e *Engine) Kill() (begun, accepted []string) {
 	e.mu.Lock()
+	e.dead = true // from here on no response begins
 	for x := range e.live {
 		accepted = append(accepted, x.id)
 		if x.begun {

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -15,8 +16,18 @@ import (
 // maxBody bounds a request body: 8 MB holds a prompt of 2 M tokens.
 const maxBody = 8 << 20
 
-// ServedBy is the response header in which a simulated engine names itself.
-const ServedBy = "x-served-by"
+// Headers that only the simulator has.
+const (
+	// ServedBy is the response header in which an engine names itself.
+	ServedBy = "x-served-by"
+	// EchoDigest in a request asks for BodyDigest and BodyLength in the response:
+	// the SHA-256 of the body as it arrived, and its Content-Length (-1 = chunked).
+	EchoDigest = "x-sim-echo-digest"
+	BodyDigest = "x-sim-body-sha256"
+	BodyLength = "x-sim-body-length"
+	// SeenTarget is what the engine saw in the picker's destination header.
+	SeenTarget = "x-sim-seen-target"
+)
 
 func (e *Engine) handler() http.Handler {
 	m := http.NewServeMux()
@@ -57,6 +68,11 @@ func (e *Engine) read(w http.ResponseWriter, r *http.Request) (*request, []uint3
 	if err != nil {
 		refuse(w, http.StatusRequestEntityTooLarge, "body: "+err.Error())
 		return nil, nil, false
+	}
+	if r.Header.Get(EchoDigest) != "" {
+		w.Header().Set(BodyDigest, fmt.Sprintf("%x", sha256.Sum256(body)))
+		w.Header().Set(BodyLength, fmt.Sprint(r.ContentLength))
+		w.Header().Set(SeenTarget, r.Header.Get("x-gateway-destination-endpoint"))
 	}
 	var q request
 	if err := json.Unmarshal(body, &q); err != nil {

@@ -74,7 +74,7 @@ func (s *Stack) StartServe() error {
 	if err != nil {
 		return err
 	}
-	return s.Serve.until(patience, s.synced)
+	return s.Serve.until(patience, s.Synced)
 }
 
 func (s *Stack) startEnvoy(addrs []string) error {
@@ -118,18 +118,25 @@ func (s *Stack) Close() error {
 	return errors.Join(errs...)
 }
 
-// State is what the picker knows of one pod, as its admin API tells it.
+// State is the part of the picker's /v1/state that tells whether it is in step
+// with the fleet.
 type State struct {
 	Pods []struct {
-		Name      string `json:"name"`
-		InFlight  int    `json:"in_flight"`
-		Telemetry struct {
-			State string `json:"state"`
-		} `json:"telemetry"`
-		Sync []struct {
-			State string `json:"state"`
-		} `json:"sync"`
-	} `json:"pods"`
+		Name  string
+		Addr  string
+		Ranks []struct {
+			Sync   string
+			Blocks int
+		}
+		Telemetry struct{ State string }
+		Load      struct {
+			InFlight int `json:"in_flight"`
+		}
+	}
+	Totals struct {
+		InFlight int `json:"in_flight"`
+		Routed   int
+	}
 }
 
 // State asks the picker.
@@ -142,8 +149,8 @@ func (s *Stack) State() (State, error) {
 	return st, json.Unmarshal(b, &st)
 }
 
-// synced says what the picker still lacks of the fleet.
-func (s *Stack) synced() error {
+// Synced says what the picker still lacks of the fleet.
+func (s *Stack) Synced() error {
 	st, err := s.State()
 	if err != nil {
 		return err
@@ -155,9 +162,9 @@ func (s *Stack) synced() error {
 		if p.Telemetry.State != "fresh" {
 			return fmt.Errorf("telemetry of pod %s is %s", p.Name, p.Telemetry.State)
 		}
-		for _, y := range p.Sync {
-			if y.State != "synced" && s.Fleet.ByName(p.Name).pub != nil {
-				return fmt.Errorf("events of pod %s are %s", p.Name, y.State)
+		for _, r := range p.Ranks {
+			if r.Sync != "synced" && s.Fleet.ByName(p.Name).pub != nil {
+				return fmt.Errorf("events of pod %s are %s", p.Name, r.Sync)
 			}
 		}
 	}

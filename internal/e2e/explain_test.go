@@ -1,0 +1,105 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// What explain says about a request is, field by field, what serve decides about
+// the same request next: one decision, one card.
+func TestExplainIsTheDecision(t *testing.T) {
+	s := start(t, setup{})
+	shared := prompt(1, 1600)
+	for i := range 6 {
+		p := append(shared[:800:800], prompt(10+i%3, 400)...)
+		s.must(s.call(t.Context(), "POST", "/v1/completions", completion(p, 3)))
+	}
+	for i := range 8 {
+		s.quiet()
+		// The last events and gauges are in; nothing moves from here on.
+		time.Sleep(600 * time.Millisecond)
+		body := completion(append(shared[:800:800], prompt(10+i, 400)...), 2)
+		id := uuid.NewString()
+		before := fields(t, s.explain(body, id))
+		a := s.must(s.call(t.Context(), "POST", "/v1/completions", body, "x-request-id", id))
+		after := fields(t, s.admin("GET", "/v1/explain/"+id, nil))
+		if len(before) < 60 {
+			t.Fatalf("only %d fields: %v", len(before), before)
+		}
+		for k, v := range before {
+			if w, ok := after[k]; !ok || v != w {
+				t.Errorf("request %d: %s: explain says %q, serve decided %q", i, k, v, w)
+			}
+		}
+		for k := range after {
+			if _, ok := before[k]; !ok {
+				t.Errorf("request %d: explain lacks %s", i, k)
+			}
+		}
+		if a.pod() != after["pick.pod"] {
+			t.Errorf("request %d: served by %s, decided %s", i, a.pod(), after["pick.pod"])
+		}
+	}
+}
+
+// fields flattens an explanation into path and value, without what is a time of
+// the day, an age or a measured duration: those differ between any two moments.
+func fields(t *testing.T, b []byte) map[string]string {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal(b, &v); err != nil {
+		t.Fatalf("%v: %.300s", err, b)
+	}
+	out := map[string]string{}
+	var walk func(path string, v any)
+	walk = func(path string, v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, x := range v {
+				walk(strings.TrimPrefix(path+"."+k, "."), x)
+			}
+		case []any:
+			for i, x := range v {
+				walk(fmt.Sprintf("%s[%d]", path, i), x)
+			}
+		default:
+			out[path] = fmt.Sprint(v)
+		}
+	}
+	walk("", v)
+	for k := range out {
+		if k == "at" || k == "decide_us" || strings.Contains(k, "age_ms") {
+			delete(out, k)
+		}
+	}
+	return out
+}
+
+// The command prints the same pick as a table.
+func TestExplainCommand(t *testing.T) {
+	s := start(t, setup{})
+	body := completion(prompt(1, 320), 1)
+	first := s.must(s.call(t.Context(), "POST", "/v1/completions", body))
+	eventually(t, 5*time.Second, func() error { return s.depth(prompt(1, 320), first.pod(), 320) })
+	file := filepath.Join(t.TempDir(), "request.json")
+	if err := os.WriteFile(file, body, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(eppctl, "explain", "--addr", s.Listen.Admin, "--path", "/v1/completions", "-f", file).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, e := range s.Fleet.Engines {
+		if !strings.Contains(string(out), e.Name()) {
+			t.Errorf("the table lacks pod %s:\n%s", e.Name(), out)
+		}
+	}
+}

@@ -1,0 +1,236 @@
+package e2e
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/eppctl/eppctl/internal/serve"
+	"github.com/eppctl/eppctl/internal/sim"
+)
+
+// A pod that holds the prefix everybody wants, and is made slow, gets no more
+// requests long before its queue is full.
+func TestQueueingPodLosesNewRequests(t *testing.T) {
+	prof := sim.H100x2
+	prof.MaxRunning = 4
+	const limit = 24
+	s := start(t, setup{fleet: sim.FleetOptions{Engines: 3, Engine: sim.EngineOptions{Profile: prof, MaxQueued: limit}}})
+	shared := prompt(1, 3200)
+	warm := s.must(s.call(t.Context(), "POST", "/v1/completions", completion(shared, 1)))
+	hot := s.Fleet.ByName(warm.pod())
+	eventually(t, 5*time.Second, func() error { return s.depth(shared, hot.Name(), 3200) })
+	// While it is well, the prefix is worth going there.
+	if a := s.must(s.call(t.Context(), "POST", "/v1/completions", completion(shared, 1))); a.pod() != hot.Name() {
+		t.Fatalf("served by %s, want %s, which holds the prefix", a.pod(), hot.Name())
+	}
+	hot.SetSlow(40)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	counts := map[string]int{}
+	var deepest int
+	for i := range 150 {
+		body := completion(append(slices.Clone(shared), prompt(100+i, 64)...), 8)
+		wg.Go(func() {
+			a := s.call(t.Context(), "POST", "/v1/completions", body)
+			mu.Lock()
+			defer mu.Unlock()
+			if a.err != nil || a.status != 200 {
+				t.Errorf("request %d: status %d, %v: %.200s", i, a.status, a.err, a.body)
+			}
+			counts[a.pod()]++
+		})
+		time.Sleep(15 * time.Millisecond)
+		if _, waiting := hot.Load(); waiting > deepest {
+			deepest = waiting
+		}
+	}
+	hot.SetSlow(1)
+	wg.Wait()
+	t.Logf("requests per pod %v, the slow pod's longest queue %d of %d", counts, deepest, limit)
+	if hot.Refused() > 0 || deepest >= limit {
+		t.Errorf("the slow pod %s queued %d and refused %d", hot.Name(), deepest, hot.Refused())
+	}
+	if got := counts[hot.Name()]; got > 50 {
+		t.Errorf("the slow pod got %d of 150 requests", got)
+	}
+}
+
+// load drives conversations through Envoy while something breaks.
+func (s *stack) load(t *testing.T, seed uint64, during func()) []sim.Outcome {
+	work := sim.WorkloadOptions{Seed: seed, Conversations: 60, Turns: 3, Systems: 4, SystemWords: 400, UserWords: 60, Output: 16,
+		Gap: 30 * time.Millisecond, Think: 50 * time.Millisecond, Model: "sim"}
+	time.AfterFunc(900*time.Millisecond, during)
+	d := sim.Driver{URL: s.Proxy, Client: s.client, MaxInFlight: 48}
+	return d.Run(t.Context(), work.Draw())
+}
+
+// Killing a pod costs the requests it was already answering and no other.
+func TestKilledPodLosesOnlyWhatItServed(t *testing.T) {
+	s := start(t, setup{fleet: sim.FleetOptions{Engines: 4, Engine: sim.EngineOptions{Speedup: 2}}})
+	var begun, accepted []string
+	outcomes := s.load(t, 11, func() { begun, accepted = s.busiest().Kill() })
+	if len(accepted) == 0 {
+		t.Error("the killed pod had nothing to do: the test shows nothing")
+	}
+	lost := 0
+	for _, o := range outcomes {
+		if !o.Failed() {
+			continue
+		}
+		lost++
+		if !slices.Contains(begun, o.RequestID) {
+			t.Errorf("request %s was lost though no response had begun: status %d, %v", o.RequestID, o.Status, o.Err)
+		}
+	}
+	t.Logf("%d turns, %d lost, the killed pod was answering %d of %d it had", len(outcomes), lost, len(begun), len(accepted))
+}
+
+// busiest is the engine with the most requests.
+func (s *stack) busiest() *sim.Engine {
+	return slices.MaxFunc(s.Fleet.Engines, func(a, b *sim.Engine) int {
+		ra, wa := a.Load()
+		rb, wb := b.Load()
+		return ra + wa - rb - wb
+	})
+}
+
+// Killing the picker costs nothing: Envoy goes on by round robin. When it is
+// back, requests are picked again.
+func TestKilledPickerLosesNothing(t *testing.T) {
+	s := start(t, setup{fleet: sim.FleetOptions{Engines: 4}})
+	outcomes := s.load(t, 12, s.Serve.Kill)
+	for _, o := range outcomes {
+		if o.Failed() {
+			t.Errorf("turn %d of conversation %d was lost: status %d, %v", o.Turn, o.Conversation, o.Status, o.Err)
+		}
+	}
+	if len(outcomes) != 180 {
+		t.Errorf("%d turns, want 180", len(outcomes))
+	}
+	if err := s.StartServe(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 15*time.Second, func() error {
+		id := uuid.NewString()
+		s.must(s.call(t.Context(), "POST", "/v1/completions", completion(prompt(1, 100), 1), "x-request-id", id))
+		var st sim.State
+		st, err := s.State()
+		if err != nil {
+			return err
+		}
+		if st.Totals.Routed == 0 {
+			return fmt.Errorf("Envoy does not ask the picker again")
+		}
+		return nil
+	})
+}
+
+// A stream that runs when serve is told to stop is not cut, in either body mode.
+func TestStopDuringStream(t *testing.T) {
+	for _, v := range []serve.Variant{serve.OverrideHost, serve.OriginalDstHeader} {
+		for _, b := range serve.Bodies() {
+			t.Run(fmt.Sprintf("EP-46/%s/%s", v, b), func(t *testing.T) {
+				s := start(t, setup{fleet: sim.FleetOptions{Engines: 2},
+					envoyConfig: []string{"--variant", string(v), "--body", string(b)}})
+				resp := s.openStream(t.Context(), prompt(1, 100), 300) // about 1.2 s
+				lines := bufio.NewScanner(resp.Body)
+				lines.Scan()
+				if err := s.Serve.Signal(); err != nil {
+					t.Fatal(err)
+				}
+				last := ""
+				for lines.Scan() {
+					if lines.Text() != "" {
+						last = lines.Text()
+					}
+				}
+				if lines.Err() != nil || last != "data: [DONE]" {
+					t.Errorf("the stream ended with %v after %.100q", lines.Err(), last)
+				}
+				select {
+				case <-s.Serve.Done():
+				case <-time.After(10 * time.Second):
+					t.Fatal("serve did not end")
+				}
+				if code := s.Serve.ExitCode(); code != 0 {
+					t.Errorf("serve ended with code %d", code)
+				}
+			})
+		}
+	}
+}
+
+// The picked pod refuses, or dies before its response headers: another answers.
+func TestPickedPodIsGone(t *testing.T) {
+	for _, fallbacks := range []string{"0", "1"} {
+		for _, how := range []string{"refuses", "dies before its headers"} {
+			t.Run(fmt.Sprintf("EP-47/fallbacks %s/%s", fallbacks, how), func(t *testing.T) {
+				s := start(t, setup{envoyConfig: []string{"--fallbacks", fallbacks}, serve: []string{"--fallbacks", fallbacks}})
+				p := prompt(1, 1600)
+				first := s.must(s.call(t.Context(), "POST", "/v1/completions", completion(p, 1)))
+				eventually(t, 5*time.Second, func() error { return s.depth(p, first.pod(), 1600) })
+				picked := s.Fleet.ByName(first.pod())
+				id := uuid.NewString()
+				if how == "refuses" {
+					picked.Kill()
+				} else {
+					picked.SetSlow(1000)
+					time.AfterFunc(300*time.Millisecond, func() { picked.Kill() })
+				}
+				a := s.must(s.call(t.Context(), "POST", "/v1/completions", completion(p, 1), "x-request-id", id))
+				if c := s.pickOf(id); c.Pick.Pod != picked.Name() {
+					t.Fatalf("picked %s, the test wants %s", c.Pick.Pod, picked.Name())
+				}
+				if a.pod() == picked.Name() {
+					t.Errorf("served by the dead pod")
+				}
+				s.quiet()
+			})
+		}
+	}
+}
+
+// The picker is killed while a stream runs and while it picks.
+func TestKilledPickerMidway(t *testing.T) {
+	t.Run("EP-47/EPP killed during SSE", func(t *testing.T) {
+		s := start(t, setup{})
+		resp := s.openStream(t.Context(), prompt(1, 100), 200)
+		lines := bufio.NewScanner(resp.Body)
+		lines.Scan()
+		s.Serve.Kill()
+		var all strings.Builder
+		for lines.Scan() {
+			all.WriteString(lines.Text() + "\n")
+		}
+		if lines.Err() != nil || !strings.HasSuffix(strings.TrimSpace(all.String()), "data: [DONE]") {
+			t.Errorf("the stream was cut: %v", lines.Err())
+		}
+	})
+	t.Run("EP-47/EPP killed while picking", func(t *testing.T) {
+		s := start(t, setup{})
+		// Nobody answers /tokenize, so that the pick of a text prompt waits.
+		for _, e := range s.Fleet.Engines {
+			e.Stall(true)
+		}
+		done := make(chan answer, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		go func() {
+			done <- s.call(ctx, "POST", "/v1/completions", []byte(`{"model":"sim","prompt":"who is there","max_tokens":2}`))
+		}()
+		time.Sleep(100 * time.Millisecond)
+		s.Serve.Kill()
+		for _, e := range s.Fleet.Engines {
+			e.Stall(false)
+		}
+		s.must(<-done)
+	})
+}

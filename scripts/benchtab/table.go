@@ -1,0 +1,59 @@
+package main
+
+import (
+	"slices"
+	"strings"
+)
+
+const module = "github.com/eppctl/eppctl/internal/"
+
+// entry is one row of the table: where its value and its reference come from.
+type entry struct {
+	name      string
+	value     key
+	reference key // zero = none
+	unit      string
+	scale     func(float64) float64
+	target    string
+}
+
+func same(v float64) float64   { return v }
+func micros(v float64) float64 { return v / 1e3 }
+
+// table lists the promised rows; their names are stable.
+var table = []entry{
+	{name: "lookup_512_hot", value: key{module + "core/index", "Lookup/512", "ns/op"},
+		reference: key{module + "core/index", "HashFloor/512", "ns/op"}, unit: "ns", scale: same},
+	{name: "lookup_2048_hot", value: key{module + "core/index", "Lookup/2048", "ns/op"},
+		reference: key{module + "core/index", "HashFloor/2048", "ns/op"}, unit: "ns", scale: same},
+	{name: "events_per_second", value: key{module + "core/index", "Apply", "events/s"}, unit: "events/s", scale: same},
+	{name: "decide_64_ns", value: key{module + "core/pick", "Decide/64", "ns/op"}, unit: "ns", scale: same},
+	{name: "decide_64_allocs", value: key{module + "core/pick", "Decide/64", "allocs/op"}, unit: "allocations", scale: same, target: "0"},
+	{name: "extproc_cpu_4kB", value: key{module + "serve", "ExtProc/4kB", "cpu-ns/op"}, unit: "us CPU", scale: micros},
+	{name: "extproc_cpu_420kB", value: key{module + "serve", "ExtProc/420kB", "cpu-ns/op"}, unit: "us CPU", scale: micros},
+}
+
+// packages lists those with benchmarks of the table.
+func packages() []string {
+	var list []string
+	for _, t := range table {
+		if !slices.Contains(list, t.value.pkg) {
+			list = append(list, t.value.pkg)
+		}
+	}
+	return list
+}
+
+// pattern selects the package's top-level benchmarks of the table.
+func pattern(pkg string) string {
+	var names []string
+	for _, t := range table {
+		for _, k := range []key{t.value, t.reference} {
+			name, _, _ := strings.Cut(k.bench, "/")
+			if k.pkg == pkg && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	return "^Benchmark(" + strings.Join(names, "|") + ")$"
+}
