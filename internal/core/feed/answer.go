@@ -42,8 +42,8 @@ func answered(err error) bool {
 
 var errNotJSON = errors.New("answer is not the JSON expected")
 
-// statusError is nil for status 200.
-func statusError(resp *http.Response) error {
+// checkStatus is nil for status 200.
+func checkStatus(resp *http.Response) error {
 	if resp.StatusCode == http.StatusOK {
 		return nil
 	}
@@ -71,7 +71,7 @@ func askJSON(ctx context.Context, client *http.Client, to string, body []byte, i
 		return bare(err)
 	}
 	defer resp.Body.Close()
-	if err := statusError(resp); err != nil {
+	if err := checkStatus(resp); err != nil {
 		return err
 	}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, answerBytes+1))

@@ -138,7 +138,7 @@ func fetchPage(ctx context.Context, client *http.Client, from string, maxBytes i
 		return nil, bare(err)
 	}
 	defer resp.Body.Close()
-	if err := statusError(resp); err != nil {
+	if err := checkStatus(resp); err != nil {
 		return nil, err
 	}
 	if maxBytes <= 0 {
