@@ -28,21 +28,21 @@ func TestEngineCaptures(t *testing.T) {
 				if len(b.Skipped) > 0 || b.Trailing > 0 {
 					t.Fatalf("message %d: skipped %+v, %d bytes behind", i, b.Skipped, b.Trailing)
 				}
-				if b.Rank < 0 || b.At < 1.7e9 {
+				if c.own && (b.Rank < 0 || b.At < 1.7e9) {
 					t.Fatalf("message %d: rank %d at %v", i, b.Rank, b.At)
 				}
 				for j := range b.Events {
 					e := &b.Events[j]
 					kinds[e.Kind]++
-					if e.Kind == event.Stored && e.FullAttention() && !e.Dense() {
+					if e.Kind == event.Stored && e.FullAttention() && e.BlockSize > 0 && !e.Dense() {
 						t.Fatalf("message %d event %d: %d hashes of %d tokens, %d ids", i, j, len(e.Hashes), e.BlockSize, len(e.Tokens))
 					}
-					if len(e.Extra) > 0 {
+					if c.own && len(e.Extra) > 0 {
 						t.Fatalf("message %d event %d: extra content where only adapters and salts were sent", i, j)
 					}
 				}
 			}
-			if kinds[event.Stored] == 0 {
+			if c.own && kinds[event.Stored] == 0 {
 				t.Fatalf("no stores in %d messages: %v", len(c.payloads), kinds)
 			}
 			t.Logf("%d messages: %v", len(c.payloads), kinds)
@@ -54,8 +54,8 @@ func TestEngineCaptures(t *testing.T) {
 // the salts and adapters of the requests that caused it.
 func TestSaltsOfCaptures(t *testing.T) {
 	for _, c := range captures(t) {
-		if c.dir == "" {
-			continue
+		if c.dir == "" || !c.own {
+			continue // what else was sent there is not known
 		}
 		t.Run(c.name, func(t *testing.T) {
 			sent, got := map[string]bool{"": true}, map[string]bool{"": true}
@@ -102,19 +102,20 @@ func TestSaltsOfCaptures(t *testing.T) {
 
 type capture struct {
 	name, dir string // dir is empty for bare frames
+	own       bool   // one of the project's, whose content is known
 	payloads  [][]byte
 }
 
 func captures(tb testing.TB) (all []capture) {
 	tb.Helper()
-	for _, root := range testdata.Dirs(tb, "engines") {
+	for i, root := range testdata.Dirs(tb, "engines") {
 		files, err := filepath.Glob(filepath.Join(root, "*", "*", "frames.jsonl"))
 		if err != nil {
 			tb.Fatal(err)
 		}
 		for _, file := range files {
 			dir := filepath.Dir(file)
-			c := capture{name: filepath.Base(filepath.Dir(dir)) + "/" + filepath.Base(dir), dir: dir}
+			c := capture{name: filepath.Base(filepath.Dir(dir)) + "/" + filepath.Base(dir), dir: dir, own: i == 0}
 			for line := range lines(tb, file) {
 				var m struct {
 					Payload string `json:"payload_hex"`
@@ -127,13 +128,13 @@ func captures(tb testing.TB) (all []capture) {
 			all = append(all, c)
 		}
 	}
-	for _, root := range testdata.Dirs(tb, "frames") {
+	for i, root := range testdata.Dirs(tb, "frames") {
 		files, err := filepath.Glob(filepath.Join(root, "*.frames.txt"))
 		if err != nil {
 			tb.Fatal(err)
 		}
 		for _, file := range files {
-			c := capture{name: filepath.Base(file)}
+			c := capture{name: filepath.Base(file), own: i == 0}
 			for _, frames := range frameLines(tb, file) {
 				if _, seq, payload, err := event.ParseFrames(frames); err != nil {
 					tb.Fatalf("%s: %v", file, err)

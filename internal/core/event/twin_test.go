@@ -10,10 +10,13 @@ import (
 	"github.com/eppctl/eppctl/internal/core/event"
 )
 
-// TestDecoderAgainstTree reads every capture a second time through a generic
+// TestDecoderAgainstTree reads every capture of the project a second time through a generic
 // tree of values, with nothing in common but the msgpack library.
 func TestDecoderAgainstTree(t *testing.T) {
 	for _, c := range captures(t) {
+		if !c.own {
+			continue // the tree's reader knows the layouts of these alone
+		}
 		t.Run(c.name, func(t *testing.T) {
 			var d event.Decoder
 			var b event.Batch

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/eppctl/eppctl/internal/core/prompt"
@@ -25,20 +26,24 @@ type recorded struct {
 // TestCapturedRequests parses every request that was sent to a real engine.
 // Where the client sent ids they are the ids the engine used.
 func TestCapturedRequests(t *testing.T) {
+	own := testdata.Dirs(t, "engines")[0]
 	for _, file := range requestFiles(t) {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
 			native, asked, byLoad := 0, 0, 0
 			for _, rec := range requests(t, file) {
 				r, p := prompt.Parse(rec.Path, "application/json", rec.Body, prompt.Limits{})
 				if p != nil {
-					t.Fatalf("%s %s: refused: %v", rec.Path, rec.Body, p)
+					if rec.Status == 200 {
+						t.Fatalf("%s %s: refused: %v", rec.Path, rec.Body, p)
+					}
+					continue
 				}
 				switch {
 				case r.Unmatched != "":
 					byLoad++
 					// Nothing with a hit that events explain may be given up,
 					// but for the shapes no /tokenize takes.
-					known := r.Kind != prompt.Responses && r.Kind != prompt.Messages
+					known := strings.HasPrefix(file, own) && r.Kind != prompt.Responses && r.Kind != prompt.Messages
 					if known && rec.Cached != nil && *rec.Cached > 0 {
 						t.Errorf("%s with %d cached tokens is routed by load: %s", rec.Path, *rec.Cached, r.Unmatched)
 					}
@@ -57,8 +62,8 @@ func TestCapturedRequests(t *testing.T) {
 					}
 				}
 			}
-			if native == 0 && asked == 0 {
-				t.Error("nothing can be matched")
+			if native+asked+byLoad == 0 {
+				t.Error("no request was read")
 			}
 			t.Logf("%d with ids, %d for a tokenizer, %d by load", native, asked, byLoad)
 		})
@@ -76,7 +81,9 @@ func usedIDs(t *testing.T, rec recorded) (list []uint32) {
 		if err := json.Unmarshal(rec.TokenIDs, &lists); err != nil {
 			t.Fatal(err)
 		}
-		list = lists[0]
+		if len(lists) > 0 {
+			list = lists[0]
+		}
 	}
 	return list
 }
