@@ -16,9 +16,9 @@ func (c *Card) String() string {
 	fmt.Fprintf(&s, "\nepoch %d cold %.4f s\n", c.Epoch, c.basis.cold)
 	fmt.Fprintf(&s, "%-12s %-9s %6s %4s", "pod", "verdict", "cached", "d")
 	for _, t := range terms {
-		fmt.Fprintf(&s, " %8.8s", t.name)
+		fmt.Fprintf(&s, " %11s", t.name)
 	}
-	fmt.Fprintf(&s, " %8s  %s\n", "total", "reason")
+	fmt.Fprintf(&s, " %9s  %s\n", "total", "reason")
 	order := c.Order(nil)
 	for _, i := range order {
 		c.drawRow(&s, &c.Rows[i], i == c.Winner)
@@ -39,9 +39,9 @@ func (c *Card) drawRow(s *strings.Builder, r *Row, won bool) {
 	}
 	fmt.Fprintf(s, "%s%-11s %-9s %6d %4d", mark, r.Pod.Spec.Name, r.Verdict, r.Cached, r.Depth)
 	for _, x := range r.Terms {
-		fmt.Fprintf(s, " %+8.4f", x+0) // +0 turns -0 into 0
+		fmt.Fprintf(s, " %+11.4f", x)
 	}
-	fmt.Fprintf(s, " %+8.4f  %s %s %s\n", r.Total+0, orDash(string(r.Reason)), r.Sync.State, r.Telemetry)
+	fmt.Fprintf(s, " %+9.4f  %s %s %s\n", r.Total, orDash(string(r.Reason)), r.Sync.State, r.Telemetry)
 }
 
 func (c *Card) drawPick(s *strings.Builder) {

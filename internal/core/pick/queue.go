@@ -24,8 +24,17 @@ func (b *basis) observeQueue(r *Row, s *telemetry.Sample) {
 	}
 	waiting := min(s.Waiting.V, maxWaiting)
 	since := r.Load.SinceWork.Seconds() / r.Slow
-	r.Queue = max(r.Queue, waiting*b.means.Prefill.Seconds()+since)
+	r.Queue = max(r.Queue, waiting*b.meanPrefill()+since)
 	r.Depth = max(r.Depth, int(waiting)+r.Load.Since)
+}
+
+// meanPrefill is what a foreign request is taken to cost: as ours did of late,
+// and before the first of ours, as much as the present one.
+func (b *basis) meanPrefill() float64 {
+	if m := b.means.Prefill; m > 0 {
+		return m.Seconds()
+	}
+	return b.cold
 }
 
 // maxWaiting bounds a gauge from outside to what an int and a sum of seconds can
@@ -55,6 +64,6 @@ func queueInputs(b *basis, r *Row) map[string]any {
 		"foreign":        r.Foreign,
 		"since_scrape":   r.Load.Since,
 		"since_scrape_s": number(r.Load.SinceWork.Seconds()),
-		"mean_prefill_s": number(b.means.Prefill.Seconds()),
+		"mean_prefill_s": number(b.meanPrefill()),
 	}
 }

@@ -50,7 +50,7 @@ func TermNames() []string {
 func (b *basis) score(r *Row) {
 	r.Total = 0
 	for i := range terms {
-		r.Terms[i] = terms[i].seconds(b, r)
+		r.Terms[i] = terms[i].seconds(b, r) + 0 // minus zero becomes zero
 		r.Total += r.Terms[i]
 	}
 }

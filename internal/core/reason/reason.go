@@ -50,3 +50,6 @@ const (
 
 // CacheOff: the engine runs without a prefix cache, so depth 0 is the truth.
 const CacheOff Code = "prefix-cache-off"
+
+// Compressed: the body has a content-encoding and is not read.
+const Compressed Code = "body-compressed"

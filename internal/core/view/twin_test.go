@@ -22,7 +22,7 @@ type slowRequest struct {
 	prefill         int64
 	tokens          []uint32
 	text            string // the tokens, one byte each
-	at              int64 // of the placement on its present pod
+	at              int64  // of the placement on its present pod
 	stays           []slowStay
 	answered, ended bool
 }

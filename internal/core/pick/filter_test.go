@@ -1,0 +1,194 @@
+package pick
+
+import (
+	"net/netip"
+	"testing"
+
+	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
+	"github.com/eppctl/eppctl/internal/core/view"
+)
+
+// One fleet with a pod for each filter; only "good" passes all.
+func filterFleet(t *testing.T) *fleet {
+	f := newFleet(t, 0)
+	f.add(pod.Spec{Name: "good", Model: model, Adapters: []string{"a"}}, "10.0.0.1:8000")
+	f.add(pod.Spec{Name: "unresolved", Address: "later.example:8000"}, "")
+	p := f.add(pod.Spec{Name: "draining", Model: model}, "10.0.0.3:8000")
+	f.Pods.Update(p.ID, func(p *pod.Pod) { p.Draining = true })
+	f.add(pod.Spec{Name: "outside", Model: model}, "10.0.9.4:8000")
+	f.add(pod.Spec{Name: "other-model", Model: "qwen"}, "10.0.0.5:8000")
+	f.add(pod.Spec{Name: "prefill", Model: model, Role: pod.RolePrefill}, "10.0.0.6:8000")
+	f.add(pod.Spec{Name: "no-adapter", Model: model, Adapters: []string{}}, "10.0.0.7:8000")
+	f.add(pod.Spec{Name: "short", Model: model, MaxContext: 4095}, "10.0.0.8:8000")
+	p = f.add(pod.Spec{Name: "broken", Model: model}, "10.0.0.9:8000")
+	f.Telemetry.Put(p.ID, &telemetry.Sample{At: start, Device: telemetry.Device{Known: true, Fatal: true}})
+	p = f.add(pod.Spec{Name: "asleep", Model: model}, "10.0.0.10:8000")
+	f.Telemetry.Put(p.ID, &telemetry.Sample{At: start, Asleep: true})
+	p = f.add(pod.Spec{Name: "busy", Model: model}, "10.0.0.11:8000")
+	f.fill(p, 32, 0.001)
+	f.fill(f.Pods.Snapshot().ByName("good"), 20, 1) // by score alone the last
+	return f
+}
+
+func filterQuery(f *fleet) *Query {
+	q := f.query(tokens(1, 4096), start)
+	q.Adapter, q.Prompt.LoRA = "a", "a"
+	q.Subset = &Subset{}
+	for _, p := range f.Pods.Snapshot().Pods {
+		if p.Spec.Name != "outside" && p.Addr.IsValid() {
+			q.Subset.Addrs = append(q.Subset.Addrs, p.Addr)
+		}
+	}
+	return q
+}
+
+func TestFilters(t *testing.T) {
+	f := filterFleet(t)
+	c := f.decide(filterQuery(f))
+	want := map[string]Verdict{
+		"good": Scored, "unresolved": Unresolved, "draining": Draining, "outside": NotInSubset,
+		"other-model": OtherModel, "prefill": OtherRole, "no-adapter": NoAdapter, "short": TooLong,
+		"broken": Fatal, "asleep": Asleep, "busy": BreakerOpen,
+	}
+	seen := map[Verdict]bool{}
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		if r.Verdict != want[r.Pod.Spec.Name] || r.Candidate != (r.Verdict == Scored) {
+			t.Errorf("%s: %s, candidate %v", r.Pod.Spec.Name, r.Verdict, r.Candidate)
+		}
+		seen[r.Verdict] = true
+	}
+	if len(seen) != int(numVerdicts) {
+		t.Errorf("%d of %d verdicts have a case", len(seen), numVerdicts)
+	}
+	if winner(c) != "good" || c.RunnerUp != -1 || c.Why != reason.None {
+		t.Errorf("winner %s, runner-up %d, why %q", winner(c), c.RunnerUp, c.Why)
+	}
+	golden(t, "filters", c)
+}
+
+// Without the better pod, the mildest verdict of the rest makes the candidates.
+func TestSoftFiltersGiveWay(t *testing.T) {
+	for _, c := range []struct {
+		gone   []string
+		winner string
+		why    reason.Code
+	}{
+		{nil, "good", reason.None},
+		{[]string{"good"}, "busy", reason.AllBreakersOpen},
+		{[]string{"good", "busy"}, "asleep", reason.AllAsleep},
+		{[]string{"good", "busy", "asleep"}, "broken", reason.AllFatal},
+		{[]string{"good", "busy", "asleep", "broken"}, "short", reason.AllTooShort},
+		{[]string{"good", "busy", "asleep", "broken", "short"}, "none", reason.NoEligiblePod},
+	} {
+		f := filterFleet(t)
+		for _, name := range c.gone {
+			f.Pods.Remove(f.Pods.Snapshot().ByName(name).ID)
+		}
+		card := f.decide(filterQuery(f))
+		if winner(card) != c.winner || card.Why != c.why {
+			t.Errorf("without %v: winner %s, why %q; want %s, %q", c.gone, winner(card), card.Why, c.winner, c.why)
+		}
+		wantOutcome := Picked
+		if c.winner == "none" {
+			wantOutcome = NoEndpoint
+		}
+		if card.Outcome != wantOutcome {
+			t.Errorf("without %v: outcome %s", c.gone, card.Outcome)
+		}
+	}
+}
+
+func TestNoEndpoint(t *testing.T) {
+	empty := newFleet(t, 0)
+	if c := empty.decide(empty.query(nil, start)); c.Outcome != NoEndpoint || c.Why != reason.NoPods {
+		t.Errorf("empty fleet: %s, %q", c.Outcome, c.Why)
+	}
+	f := newFleet(t, 2)
+	for name, s := range map[string]*Subset{
+		"empty hint":   {},
+		"other port":   {Addrs: []netip.AddrPort{netip.MustParseAddrPort("10.0.0.1:8001")}},
+		"other family": {IPs: []netip.Addr{netip.MustParseAddr("2001:db8::1")}},
+	} {
+		q := f.query(nil, start)
+		q.Subset = s
+		if c := f.decide(q); c.Outcome != NoEndpoint || c.Winner != -1 || c.Why != reason.NoEligiblePod {
+			t.Errorf("%s: %s, winner %d", name, c.Outcome, c.Winner)
+		}
+	}
+	q := f.query(nil, start)
+	q.Subset = &Subset{IPs: []netip.Addr{netip.MustParseAddr("10.0.0.2")}}
+	if c := f.decide(q); winner(c) != "pod-1" {
+		t.Errorf("ip without port: %s", winner(c))
+	}
+}
+
+func TestEstimatedLengthFiltersNobody(t *testing.T) {
+	f := newFleet(t, 0)
+	f.add(pod.Spec{Name: "short", MaxContext: 1000}, "10.0.0.1:8000")
+	f.add(pod.Spec{Name: "long", MaxContext: 8000}, "10.0.0.2:8000")
+	q := f.query(nil, start)
+	q.PromptTokens, q.Unmatched = 5000, reason.NoTokenizer
+	c := f.decide(q)
+	if !c.Rows[0].Candidate || c.Exact || c.Tokens != 5000 {
+		t.Errorf("an estimate filtered a pod:\n%s", c)
+	}
+	// u = the estimate, on every pod.
+	if got := c.Rows[0].Prefill; !near(got, 0.3125, 1e-12) {
+		t.Errorf("prefill %v", got)
+	}
+}
+
+func TestReasons(t *testing.T) {
+	prompt := tokens(1, 400)
+	for _, c := range []struct {
+		want reason.Code
+		do   func(f *fleet, q *Query)
+	}{
+		{reason.NotCached, func(*fleet, *Query) {}},
+		{reason.TokenizeFailed, func(_ *fleet, q *Query) { q.Prompt.Tokens, q.Unmatched = nil, reason.TokenizeFailed }},
+		{reason.NoEventsSource, func(f *fleet, _ *Query) { f.Sync.Put(0, view.Sync{}) }},
+		{reason.Disconnected, func(f *fleet, _ *Query) {
+			f.Sync.Put(0, view.Sync{State: view.Connecting, LastEvent: start - 500*ms})
+		}},
+		{reason.NoEventsEver, func(f *fleet, _ *Query) { f.Sync.Put(0, view.Sync{State: view.Synced, Connected: true}) }},
+		{reason.Silent, func(f *fleet, q *Query) {
+			f.fill(f.pod(0), 1, 0.1)
+			q.Now += 31_000 * ms
+		}},
+		{reason.NotCached, func(f *fleet, q *Query) { q.Now += 31_000 * ms }}, // silent, but nothing was sent there
+		{reason.Asleep, func(f *fleet, _ *Query) {
+			f.store(0, event.TierGPU, prompt, 0, 25)
+			f.Telemetry.Put(0, &telemetry.Sample{At: start, Asleep: true})
+		}},
+		{reason.CacheOff, func(f *fleet, _ *Query) {
+			f.Telemetry.Put(0, &telemetry.Sample{At: start, CacheOff: true})
+		}},
+		{reason.PromptShort, func(f *fleet, q *Query) {
+			f.store(0, event.TierGPU, prompt, 0, 25)
+			q.Prompt.Tokens = prompt[:16]
+		}},
+		{reason.CutAtImage, func(f *fleet, q *Query) {
+			f.store(0, event.TierGPU, prompt, 0, 25)
+			q.Prompt.Cut = 7
+		}},
+		{reason.None, func(f *fleet, _ *Query) { f.store(0, event.TierGPU, prompt, 0, 25) }},
+	} {
+		name := string(c.want)
+		if c.want == reason.Asleep {
+			name = "EM-35/asleep"
+		}
+		t.Run(name, func(t *testing.T) {
+			f := newFleet(t, 1)
+			q := f.query(prompt, start)
+			c.do(f, q)
+			r := f.decide(q).Rows[0]
+			if r.Reason != c.want || (r.Cached > 0) != (c.want == reason.None) {
+				t.Errorf("reason %q, cached %d; want %q", r.Reason, r.Cached, c.want)
+			}
+		})
+	}
+}
