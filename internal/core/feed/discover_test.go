@@ -16,8 +16,6 @@ import (
 	"strings"
 	"testing"
 
-	"go.uber.org/goleak"
-
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/testdata"
 )
@@ -305,7 +303,6 @@ func TestDiscoverContradictions(t *testing.T) {
 }
 
 func TestDiscoverNobodyThere(t *testing.T) {
-	defer goleak.VerifyNone(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

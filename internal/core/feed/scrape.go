@@ -50,6 +50,8 @@ type scraper struct {
 	carry    time.Duration // how long a metric that drops out keeps its value
 	now      func() int64  // ns
 	counters *ScrapeCounters
+	// device tells the health of the pod's accelerators; nil = not watched.
+	device func() telemetry.Device
 	// sampled is called after each good scrape, on run's goroutine. restart
 	// says why the page must be another process's than the one before, "" when
 	// nothing speaks for that.
@@ -63,28 +65,22 @@ type ScrapeCounters struct {
 	Good, Failed, Restarts, Clamped atomic.Uint64
 }
 
-// run scrapes until ctx ends. The start is spread over one interval and each
-// interval by ±20 %, lest a fleet is scraped in lockstep; failures double the
-// interval up to 5 s.
+// run scrapes until ctx ends.
 func (s *scraper) run(ctx context.Context) {
 	var prev *telemetry.Sample
-	wait := time.Duration(rand.Float64() * float64(s.every))
-	pace := s.every
-	for sleep(ctx, wait) == nil {
+	repeat(ctx, s.every, func() error {
 		next, err := s.scrape(ctx, prev)
 		switch {
-		case ctx.Err() != nil:
-			return
+		case ctx.Err() != nil: // our own end, not the pod's failure
 		case err != nil:
 			s.counters.Failed.Add(1)
 			s.board.Fail(s.id, err.Error(), s.now())
-			pace = min(2*pace, max(scrapeBackoffMax, s.every))
 		default:
 			s.publish(next, prev)
-			prev, pace = next, s.every
+			prev = next
 		}
-		wait = time.Duration(float64(pace) * (1 - scrapeJitter + 2*scrapeJitter*rand.Float64()))
-	}
+		return err
+	})
 }
 
 // publish puts a good sample on the board and reports it.
@@ -94,6 +90,9 @@ func (s *scraper) publish(next, prev *telemetry.Sample) {
 		next.Carry(prev, int64(s.carry))
 	} else {
 		s.counters.Restarts.Add(1)
+	}
+	if s.device != nil {
+		next.Device = s.device()
 	}
 	s.counters.Good.Add(1)
 	s.counters.Clamped.Add(uint64(next.Clamped))
@@ -170,6 +169,22 @@ func refuse(contentType string, body []byte) error {
 		return errors.New("HTML instead of metrics text")
 	}
 	return nil
+}
+
+// repeat calls do until ctx ends. The start is spread over one interval and each
+// interval by ±20 %, lest a fleet is scraped in lockstep; failures double the
+// interval up to 5 s, the first success resets it.
+func repeat(ctx context.Context, every time.Duration, do func() error) {
+	pace := every
+	wait := time.Duration(rand.Float64() * float64(every))
+	for sleep(ctx, wait) == nil {
+		if do() != nil {
+			pace = min(2*pace, max(scrapeBackoffMax, every))
+		} else {
+			pace = every
+		}
+		wait = time.Duration(float64(pace) * (1 - scrapeJitter + 2*scrapeJitter*rand.Float64()))
+	}
 }
 
 // sleep waits, or returns ctx's error as soon as that ends.

@@ -17,8 +17,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"go.uber.org/goleak"
-
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
 	"github.com/eppctl/eppctl/internal/testdata"
@@ -58,7 +56,6 @@ func answer(t *testing.T, h http.HandlerFunc) telemetry.Entry {
 }
 
 func TestScrapeAnswers(t *testing.T) {
-	defer goleak.VerifyNone(t)
 	const text = "text/plain; version=0.0.4"
 	half := func(w http.ResponseWriter, r *http.Request) {
 		conn, buf, err := http.NewResponseController(w).Hijack()
@@ -119,7 +116,6 @@ func TestScrapeAnswers(t *testing.T) {
 }
 
 func TestScrapeAsksForClassicText(t *testing.T) {
-	defer goleak.VerifyNone(t)
 	var accept, encoding string
 	page := capture(t, "vllm-0.32.0", "llama", "metrics-loaded.prom")
 	e := answer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -139,7 +135,6 @@ func TestScrapeAsksForClassicText(t *testing.T) {
 
 // TestEM29Bomb sends a page that is small on the wire and large when decoded.
 func TestEM29Bomb(t *testing.T) {
-	defer goleak.VerifyNone(t)
 	var packed bytes.Buffer
 	z := gzip.NewWriter(&packed)
 	fmt.Fprintf(z, "%s#%s\n", smallPage, strings.Repeat(" ", 64<<20))
@@ -154,7 +149,6 @@ func TestEM29Bomb(t *testing.T) {
 }
 
 func TestScrapeNothingListens(t *testing.T) {
-	defer goleak.VerifyNone(t)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,85 @@
+package feed
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestDevices watches two nodes: a hot pod on one, healthy pods on both.
+func TestDevices(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var down atomic.Bool
+		row := func(w http.ResponseWriter, metric, pod, more string, value int) {
+			fmt.Fprintf(w, "%s{UUID=\"GPU-%s\",modelName=\"H100\",namespace=\"ns\",pod=\"%s\"%s} %d\n", metric, pod, pod, more, value)
+		}
+		h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			pods := []string{"a", "b"}
+			if r.URL.Path == "/two" {
+				pods = []string{"hot"}
+			}
+			if r.URL.Path == "/two" && down.Load() {
+				http.Error(w, "gone", http.StatusServiceUnavailable)
+				return
+			}
+			for _, pod := range pods {
+				clock, thermal := 1980, 0
+				if pod == "hot" {
+					clock, thermal = 990, 3
+				}
+				row(w, "DCGM_FI_DEV_SM_CLOCK", pod, "", clock)
+				row(w, "DCGM_FI_DEV_GPU_UTIL", pod, "", 95)
+				row(w, "DCGM_EXP_CLOCK_EVENTS_COUNT", pod, `,clock_event="hw_thermal"`, thermal)
+			}
+		})
+		net := newPipes()
+		srv := &http.Server{Handler: h}
+		client := &http.Client{Transport: &http.Transport{DialContext: net.dial}}
+		d := NewDevices(client, func() int64 { return time.Now().UnixNano() }, "http://node/one", "http://node/two")
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { srv.Serve(net) })
+		wg.Go(func() { d.Run(ctx) })
+		defer func() {
+			cancel()
+			srv.Close()
+			net.Close()
+			client.CloseIdleConnections()
+			wg.Wait()
+		}()
+
+		if got := d.Of("ns", "a"); got.Known {
+			t.Errorf("before the first page: %+v", got)
+		}
+		time.Sleep(2 * deviceInterval)
+		synctest.Wait()
+		if got := d.Of("ns", "a"); !got.Known || got.Throttled || got.SlowDown.V != 1 {
+			t.Errorf("healthy pod: %+v", got)
+		}
+		if got := d.Of("ns", "hot"); !got.Throttled || got.SlowDown.V != 2 || got.Why != "clock event hw_thermal" {
+			t.Errorf("hot pod, whose clock is half of the fleet's median: %+v", got)
+		}
+		if got := d.Of("other", "hot"); got.Known {
+			t.Errorf("same name in another namespace: %+v", got)
+		}
+		down.Store(true)
+		time.Sleep(deviceKnown / 2)
+		synctest.Wait()
+		if !d.Of("ns", "hot").Throttled || d.Errors()["http://node/two"] != "HTTP 503: gone" {
+			t.Errorf("a short failure forgets the devices: %v", d.Errors())
+		}
+		time.Sleep(deviceKnown)
+		synctest.Wait()
+		if got := d.Of("ns", "hot"); got.Known {
+			t.Errorf("an exporter that is gone still speaks for its devices: %+v", got)
+		}
+		if !d.Of("ns", "a").Known {
+			t.Error("one exporter's failure takes the other's devices")
+		}
+	})
+}
