@@ -1,0 +1,219 @@
+package explain
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/eppctl/eppctl/internal/core/pick"
+	"github.com/eppctl/eppctl/internal/inspect"
+	"github.com/eppctl/eppctl/internal/inspect/out"
+)
+
+func TestMain(m *testing.M) {
+	time.Local = time.UTC // terminals get local times
+	m.Run()
+}
+
+var update = flag.Bool("update", false, "rewrite the golden files under testdata")
+
+// answer reads a fixture and insists that it has the wire's fields and no other.
+func answer(t *testing.T, name string) ([]byte, *pick.Explanation) {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("testdata", name+".json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var x pick.Explanation
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&x); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return b, &x
+}
+
+func pipe() (*out.Streams, *bytes.Buffer) {
+	var b bytes.Buffer
+	return &out.Streams{In: strings.NewReader(""), Out: &b, Err: &bytes.Buffer{}}, &b
+}
+
+// TestRender compares whole screens. EX-05, EX-07, UX-06, UX-07, UX-08, UX-15.
+func TestRender(t *testing.T) {
+	for _, tc := range []struct {
+		golden, fixture string
+		opt             Options
+		width           int
+		color           bool
+	}{
+		{golden: "picked", fixture: "picked"},
+		{golden: "picked-wide-all", fixture: "picked", opt: Options{All: true, Wide: true}},
+		{golden: "picked-tty60", fixture: "picked", width: 60},
+		{golden: "picked-color", fixture: "picked", width: 120, color: true},
+		{golden: "none", fixture: "none"},
+		{golden: "tie", fixture: "tie"},
+	} {
+		t.Run(tc.golden, func(t *testing.T) {
+			_, x := answer(t, tc.fixture)
+			s, got := pipe()
+			s.OutTTY, s.Width, s.Color = tc.width > 0, tc.width, tc.color
+			if err := Render(s.Out, s, x, tc.opt); err != nil {
+				t.Fatal(err)
+			}
+			compare(t, tc.golden, got.Bytes())
+			for line := range strings.Lines(got.String()) {
+				line = strings.TrimRight(line, "\n")
+				if !tc.color && tc.width > 0 && out.Cells(line) > tc.width {
+					t.Errorf("%d cells in %q", out.Cells(line), line)
+				}
+				if !tc.color && strings.ContainsAny(line, "\x1b\r") {
+					t.Errorf("control characters in %q", line)
+				}
+				if strings.TrimRight(line, " ") != line {
+					t.Errorf("blanks at the end of %q", line)
+				}
+			}
+		})
+	}
+}
+
+func compare(t *testing.T, name string, got []byte) {
+	t.Helper()
+	file := filepath.Join("testdata", name+".golden")
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// asker is a server that answers from a fixture and keeps what it was asked.
+type asker struct {
+	body    []byte
+	request inspect.Request
+	id      string
+}
+
+func (a *asker) Explain(_ context.Context, r inspect.Request) ([]byte, error) {
+	a.request = r
+	return a.body, nil
+}
+
+func (a *asker) Recent(_ context.Context, id string) ([]byte, error) {
+	a.id = id
+	return a.body, nil
+}
+
+func TestRun(t *testing.T) {
+	body, _ := answer(t, "picked")
+	t.Run("EX-03 JSON is the server's, byte for byte", func(t *testing.T) {
+		s, got := pipe()
+		c := Command{Input: Input{Prompt: "x"}, Format: "json"}
+		if err := c.Run(t.Context(), &asker{body: body}, s); err != nil || !bytes.Equal(got.Bytes(), body) {
+			t.Errorf("err = %v, output %d bytes of %d", err, got.Len(), len(body))
+		}
+	})
+	t.Run("YAML", func(t *testing.T) {
+		s, got := pipe()
+		c := Command{Input: Input{Prompt: "x"}, Format: "yaml"}
+		if err := c.Run(t.Context(), &asker{body: body}, s); err != nil || !strings.Contains(got.String(), "request_id: 7d0e-19ab") {
+			t.Errorf("err = %v, output:\n%.300s", err, got)
+		}
+	})
+	t.Run("a past pick", func(t *testing.T) {
+		s, _ := pipe()
+		a := &asker{body: body}
+		c := Command{RequestID: "7d0e-19ab", Format: "table"}
+		if err := c.Run(t.Context(), a, s); err != nil || a.id != "7d0e-19ab" {
+			t.Errorf("asked for %q, err = %v", a.id, err)
+		}
+	})
+	t.Run("UX-15 no eligible pod", func(t *testing.T) {
+		none, _ := answer(t, "none")
+		s, got := pipe()
+		c := Command{Input: Input{Prompt: "x"}, Format: "table"}
+		var e *inspect.Error
+		if err := c.Run(t.Context(), &asker{body: none}, s); !errors.As(err, &e) || e.Kind != inspect.Negative || e.Code != "E_NO_ELIGIBLE_POD" {
+			t.Errorf("err = %v", err)
+		}
+		if !strings.HasPrefix(got.String(), "PICK    none") {
+			t.Errorf("output:\n%s", got)
+		}
+	})
+	for _, text := range []string{"", "null", "[]", `{"kind":"Version"}`, "<html>"} {
+		s, _ := pipe()
+		c := Command{Input: Input{Prompt: "x"}}
+		var e *inspect.Error
+		if err := c.Run(t.Context(), &asker{body: []byte(text)}, s); !errors.As(err, &e) || e.Kind != inspect.Failed {
+			t.Errorf("answer %q: err = %v", text, err)
+		}
+	}
+}
+
+func TestRequest(t *testing.T) {
+	chat := `{"messages" : [], "n": 9007199254740993}`
+	file := filepath.Join(t.TempDir(), "chat.json")
+	if err := os.WriteFile(file, []byte(chat), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		in         Input
+		path, body string
+		header     http.Header
+	}{
+		"prompt":        {in: Input{Prompt: "hi", Model: "m"}, path: "/v1/completions", body: `{"model":"m","prompt":"hi"}`},
+		"tokens":        {in: Input{Tokens: "[1, 2,4294967295]"}, path: "/v1/completions", body: `{"prompt":[1,2,4294967295]}`},
+		"file":          {in: Input{File: file}, path: "/v1/chat/completions", body: chat},
+		"stdin":         {in: Input{File: "-"}, path: "/v1/completions", body: "from stdin"},
+		"model in file": {in: Input{File: file, Model: "q"}, path: "/v1/chat/completions", body: `{"messages":[],"model":"q","n":9007199254740993}`},
+		"path":          {in: Input{Prompt: "x", Path: "/other"}, path: "/other", body: `{"prompt":"x"}`},
+		"header": {
+			in: Input{Prompt: "x", Headers: []string{"x-tenant=a=b"}, Subset: "10.0.0.1:8000"}, path: "/v1/completions", body: `{"prompt":"x"}`,
+			header: http.Header{"X-Tenant": {"a=b"}, "X-Gateway-Destination-Endpoint-Subset": {"10.0.0.1:8000"}},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, err := tc.in.Request(strings.NewReader("from stdin"))
+			if err != nil || r.Path != tc.path || string(r.Body) != tc.body {
+				t.Errorf("path %q, body %q, err %v", r.Path, r.Body, err)
+			}
+			for k := range tc.header {
+				if r.Header.Get(k) != tc.header.Get(k) {
+					t.Errorf("header %s = %q", k, r.Header.Get(k))
+				}
+			}
+		})
+	}
+	for name, in := range map[string]Input{
+		"nothing":       {},
+		"two":           {Prompt: "x", Tokens: "1"},
+		"negative id":   {Tokens: "-1"},
+		"no id":         {Tokens: " , "},
+		"large id":      {Tokens: "4294967296"},
+		"no such file":  {File: filepath.Join(t.TempDir(), "none")},
+		"model of text": {File: "-", Model: "m"},
+		"header":        {Prompt: "x", Headers: []string{"novalue"}},
+	} {
+		t.Run("refused: "+name, func(t *testing.T) {
+			var e *inspect.Error
+			if _, err := in.Request(strings.NewReader("text")); !errors.As(err, &e) || e.Kind != inspect.Usage {
+				t.Errorf("err = %v", err)
+			}
+		})
+	}
+}

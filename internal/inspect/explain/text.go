@@ -1,0 +1,80 @@
+package explain
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/eppctl/eppctl/internal/core/pick"
+)
+
+// seconds writes a signed amount to the millisecond; what rounds to nothing has
+// no sign.
+func seconds(v float64) string {
+	if math.Abs(v) < 0.0005 {
+		return "0.000"
+	}
+	return fmt.Sprintf("%+.3f", v)
+}
+
+// age writes milliseconds as seconds; "never" when there is none.
+func age(ms *float64) string {
+	if ms == nil {
+		return "never"
+	}
+	return fmt.Sprintf("%.2fs", *ms/1000)
+}
+
+// decisive says which two terms made the difference between two pods.
+func decisive(winner, other *pick.ExplainedPod) string {
+	if winner == nil || other == nil {
+		return ""
+	}
+	type diff struct {
+		name string
+		by   float64
+	}
+	var diffs []diff
+	for _, t := range winner.Terms {
+		for _, u := range other.Terms {
+			if t.Name == u.Name && math.Abs(t.Seconds-u.Seconds) >= 0.0005 {
+				diffs = append(diffs, diff{t.Name, t.Seconds - u.Seconds})
+			}
+		}
+	}
+	if len(diffs) == 0 {
+		return "equal to " + other.Name + " in every term"
+	}
+	slices.SortStableFunc(diffs, func(a, b diff) int {
+		switch x, y := math.Abs(a.by), math.Abs(b.by); {
+		case x > y:
+			return -1
+		case x < y:
+			return 1
+		}
+		return 0
+	})
+	var parts []string
+	for _, d := range diffs[:min(len(diffs), 2)] {
+		parts = append(parts, fmt.Sprintf("%s %s s", d.name, seconds(d.by)))
+	}
+	return "against " + other.Name + ": " + strings.Join(parts, ", ")
+}
+
+func plural(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if strings.HasSuffix(noun, "ch") {
+		noun += "e"
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
