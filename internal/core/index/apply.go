@@ -1,0 +1,150 @@
+package index
+
+import (
+	"strconv"
+
+	"github.com/eppctl/eppctl/internal/core/block"
+	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/pod"
+)
+
+// Verdict says what became of an event.
+type Verdict uint8
+
+// The verdicts. All but Applied and Parked leave the index as it was.
+const (
+	Applied      Verdict = iota
+	Parked               // its parent is not known yet
+	OrphanLost           // as Parked, but there was no room or the time was up
+	Evicted              // its parent was evicted to keep the memory cap
+	OtherGroup           // a cache group that is not indexed
+	OtherSize            // a block size that does not fit the member's
+	OtherSpace           // states another adapter or salt than its parent's
+	Sparse               // tokens and hashes do not align
+	SharedMedium         // a medium that belongs to no member
+	Full                 // the member's reverse map has no room left
+	Unregistered         // nobody announced the member
+	NumVerdicts
+)
+
+var verdictNames = [NumVerdicts]string{"applied", "parked", "orphan-lost", "evicted", "other-group",
+	"other-size", "other-space", "sparse", "shared-medium", "full", "unregistered"}
+
+func (v Verdict) String() string {
+	if v < NumVerdicts {
+		return verdictNames[v]
+	}
+	return "unknown"
+}
+
+// orphaned is internal: store found no parent, Apply decides between Parked and
+// OrphanLost.
+const orphaned = NumVerdicts
+
+// Outcome is what Apply did with one event.
+type Outcome struct {
+	Verdict  Verdict
+	Unknown  int // hashes that are not known, of a removal or a store without tokens
+	Attached int // parked stores for which this one was the parent
+}
+
+// Apply takes one event of a member at time now (ns). Events of one member come
+// in wire order from one goroutine; e is not kept.
+func (ix *Index) Apply(id pod.Member, e *event.Event, now int64) Outcome {
+	second := ix.tick(now)
+	m := ix.member(id)
+	if m == nil {
+		return Outcome{Verdict: Unregistered}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	o := ix.apply(m, e, now, second)
+	m.stats.Verdicts[o.Verdict]++
+	m.stats.Unknown += uint64(o.Unknown)
+	return o
+}
+
+func (ix *Index) apply(m *member, e *event.Event, now int64, second uint32) (o Outcome) {
+	if e.Kind == event.Cleared {
+		ix.clearTiers(m, e)
+		return o
+	}
+	switch {
+	case e.Shared:
+		o.Verdict = SharedMedium
+	case e.Tier >= event.NumTiers:
+		o.Verdict = Sparse
+	case !m.groups.accepts(e):
+		o.Verdict = OtherGroup
+	case e.Kind == event.Removed:
+		o.Unknown = ix.remove(m, e.Tier, e.Hashes)
+	case len(e.Tokens) == 0:
+		o.Unknown = ix.storeNamed(m, e, second)
+	case !e.Dense():
+		o.Verdict = Sparse
+	default:
+		o = ix.applyStore(m, e, now, second)
+	}
+	return o
+}
+
+func (ix *Index) applyStore(m *member, e *event.Event, now int64, second uint32) (o Outcome) {
+	span := ix.learn(m, e)
+	if span == 0 {
+		return Outcome{Verdict: OtherSize}
+	}
+	c := &m.chain
+	if !ix.chain(c, m, e, span) {
+		return Outcome{Verdict: Sparse}
+	}
+	o.Verdict = ix.store(m, c, second)
+	if o.Verdict == orphaned {
+		o.Verdict = m.park(c, now)
+	}
+	if o.Verdict == Applied && m.parked.events > 0 {
+		o.Attached = ix.attach(m, c.hashes, now, second)
+	}
+	return o
+}
+
+// chain hashes a dense store into c. It is false for chunks with extra content:
+// which of their blocks holds it is not said.
+func (ix *Index) chain(c *chain, m *member, e *event.Event, span int) bool {
+	size := int(m.size.Load())
+	*c = chain{
+		layer: layer(e.Tier), span: span, hashes: e.Hashes, keys: c.keys[:0],
+		parent: e.Parent, hasParent: e.HasParent, salted: e.HasSalt,
+	}
+	for t := e.Tokens; len(t) > 0; t = t[size:] {
+		c.keys = append(c.keys, ix.hasher.Key(t[:size]))
+	}
+	if span > 1 {
+		c.layer |= layerChunk
+	}
+	if len(e.Extra) == len(e.Hashes) {
+		for i, x := range e.Extra {
+			if x != 0 && span > 1 {
+				return false
+			}
+			c.keys[i] = ix.hasher.WithExtra(c.keys[i], block.Extra(x))
+		}
+	}
+	ns := block.Namespace{Model: m.owner.Model, LoRA: adapter(e), Size: size}
+	c.space.unsalted = ix.hasher.Space(ns)
+	c.space.full = c.space.unsalted
+	if e.HasSalt {
+		ns.Salt = e.Salt
+		c.space.full = ix.hasher.Space(ns)
+	}
+	return true
+}
+
+// adapter names the LoRA of a store. Engines before the name was published give
+// a number only: no request can ask for that, but neither may the blocks count
+// for the base model.
+func adapter(e *event.Event) string {
+	if e.LoRA == "" && e.LoRAID > 0 {
+		return "\x00id " + strconv.FormatInt(e.LoRAID, 10)
+	}
+	return e.LoRA
+}

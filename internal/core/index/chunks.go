@@ -1,0 +1,126 @@
+package index
+
+import (
+	"slices"
+
+	"github.com/eppctl/eppctl/internal/core/event"
+)
+
+// chunk is a piece of a prompt that an offload layer (LMCache, say) stores as
+// one object, larger than the engine's blocks. It goes by a hash of its own.
+type chunk struct {
+	path   []stretch // in prompt order; one per run it crosses
+	tiers  uint8     // bit per tier
+	stored uint32    // second of the latest store
+}
+
+func (c *chunk) on(t event.Tier) bool { return c.tiers>>t&1 != 0 }
+
+// enterChunks writes the hashes of a laid chain of chunks down.
+func (ix *Index) enterChunks(m *member, c *chain, second uint32) {
+	if m.chunks == nil {
+		m.chunks = map[uint64]*chunk{}
+	}
+	t := c.layer.tier()
+	ix.share(m, c.layer, m.path)
+	rest := slices.Clone(m.path)
+	for i := range rest {
+		rest[i].before = nil // of no more use
+	}
+	for _, hash := range c.hashes {
+		path, more := cut(rest, uint32(c.span))
+		rest = more
+		old := m.chunks[hash]
+		if old != nil && !samePath(old.path, path) {
+			ix.dropChunk(m, hash, old)
+			old = nil
+		}
+		switch {
+		case old == nil:
+			m.chunks[hash] = &chunk{path: path, tiers: 1 << t, stored: second}
+			continue
+		case old.on(t):
+			m.extra.addAgain(hash, c.layer)
+			ix.unshare(m, c.layer, old.path)
+		default:
+			old.tiers |= 1 << t
+		}
+		old.stored = second
+	}
+}
+
+// unshare takes back what share counted for a chunk that was there already.
+func (ix *Index) unshare(m *member, l layer, path []stretch) {
+	for _, s := range path {
+		for off := s.off; off < s.off+s.n; off++ {
+			m.extra.dropOther(place{s.run, off}, l)
+		}
+	}
+}
+
+// removeChunk takes a chunk from a tier; false when there is no such chunk.
+func (ix *Index) removeChunk(m *member, hash uint64, t event.Tier) bool {
+	c := m.chunks[hash]
+	if c == nil {
+		return false
+	}
+	l := layer(t) | layerChunk
+	if !c.on(t) || m.extra.dropAgain(hash, l) {
+		return true
+	}
+	ix.lowerChunk(m, c, t)
+	if c.tiers == 0 {
+		delete(m.chunks, hash)
+	}
+	return true
+}
+
+// dropChunk takes a chunk from all tiers.
+func (ix *Index) dropChunk(m *member, hash uint64, c *chunk) {
+	for t := range event.NumTiers {
+		if c.on(t) {
+			m.extra.forgetAgain(hash, layer(t)|layerChunk)
+			ix.lowerChunk(m, c, t)
+		}
+	}
+	delete(m.chunks, hash)
+}
+
+func (ix *Index) lowerChunk(m *member, c *chunk, t event.Tier) {
+	c.tiers &^= 1 << t
+	l := layer(t) | layerChunk
+	var w withdrawal
+	for _, s := range c.path {
+		for off := s.off; off < s.off+s.n; off++ {
+			if p := (place{s.run, off}); !m.extra.dropOther(p, l) {
+				w.add(ix, m, p, l)
+			}
+		}
+	}
+	w.flush(ix, m)
+}
+
+// cut takes n blocks off the front of a path; nil when it is too short.
+func cut(path []stretch, n uint32) (front, rest []stretch) {
+	for i := range path {
+		s := &path[i]
+		if s.n > n {
+			head := *s
+			head.n = n
+			s.off += n
+			s.n -= n
+			return append(front, head), path[i:]
+		}
+		front = append(front, *s)
+		if n -= s.n; n == 0 {
+			return front, path[i+1:]
+		}
+	}
+	return nil, nil
+}
+
+func samePath(a, b []stretch) bool {
+	return slices.EqualFunc(a, b, func(x, y stretch) bool {
+		return x.run == y.run && x.off == y.off && x.n == y.n
+	})
+}

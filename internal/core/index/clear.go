@@ -1,0 +1,116 @@
+package index
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/pod"
+)
+
+// clearTiers applies AllBlocksCleared. When no medium is named, vLLM means its
+// GPU cache and says nothing of what was offloaded; SGLang's flush is taken to
+// empty its host pool too, the safe side.
+func (ix *Index) clearTiers(m *member, e *event.Event) {
+	all := e.Tier == event.TierAll || e.Medium == "" && m.owner.Engine == pod.EngineSGLang
+	if e.Shared {
+		return
+	}
+	ix.clear(m, func(l layer) bool { return all || l.tier() == e.Tier })
+}
+
+// clear drops the announced layers for which drop says so. m.mu is held.
+func (ix *Index) clear(m *member, drop func(layer) bool) {
+	runs := m.rev.clear(drop)
+	for hash, c := range m.chunks {
+		before := c.tiers
+		for t := range event.NumTiers {
+			if drop(layer(t) | layerChunk) {
+				c.tiers &^= 1 << t
+			}
+		}
+		if c.tiers == before {
+			continue
+		}
+		for _, s := range c.path {
+			runs = append(runs, s.run)
+		}
+		if c.tiers == 0 {
+			delete(m.chunks, hash)
+		}
+	}
+	m.extra.clear(drop)
+	m.parked.clear(drop)
+
+	slices.Sort(runs)
+	for _, id := range slices.Compact(runs) {
+		ix.forget(m, id, drop)
+	}
+}
+
+// forget takes the announced layers of a run from the member.
+func (ix *Index) forget(m *member, id uint32, drop func(layer) bool) {
+	r := ix.runs.get(id)
+	if r == nil { // reaped with a child of it just now
+		return
+	}
+	r.shard.lock()
+	defer r.shard.unlock()
+	// The id may be in use again by now: then the member holds nothing there.
+	if r = ix.runs.get(id); r != nil && !r.dead {
+		r.forget(m.id, func(l layer) bool { return l < layerExpected && drop(l) })
+		ix.reap(r)
+	}
+}
+
+// clear takes the tiers for which drop says so from every hash. It returns the
+// runs concerned, some of them twice.
+func (m *reverse) clear(drop func(layer) bool) (runs []uint32) {
+	for at, s := range m.log.held {
+		before := s.any()
+		touched := false
+		for t := range s.tiers {
+			if s.tiers[t] != 0 && drop(layer(t)) {
+				m.tiers[t] -= bits.OnesCount16(s.tiers[t])
+				s.tiers[t] = 0
+				touched = true
+			}
+		}
+		if !touched {
+			continue
+		}
+		runs = append(runs, s.run)
+		after := s.any()
+		m.live -= bits.OnesCount16(before &^ after)
+		if after == 0 {
+			m.log.free(at)
+		}
+	}
+	return runs
+}
+
+// drop forgets all that the member announced and all that was learned from it;
+// expectations stay. m.mu is held.
+func (ix *Index) drop(m *member) {
+	ix.clear(m, func(layer) bool { return true })
+	m.rev = reverse{secret: m.rev.secret, hint: m.rev.hint}
+	m.extra, m.chunks, m.parked = copies{}, nil, orphans{}
+	m.groups, m.sizing = groups{}, sizing{}
+	ix.setSize(m, 0)
+}
+
+// Purge drops all that a member announced or is expected to hold: after a lost
+// event, a restart, or when its pod leaves. When it returns, no lookup reports
+// the member and its number may go to another owner; no event may be applied
+// for it meanwhile.
+func (ix *Index) Purge(id pod.Member) {
+	m := ix.member(id)
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ix.drop(m)
+	m.expected.releaseAll()
+	m.stats.Purges++
+}

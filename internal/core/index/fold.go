@@ -1,0 +1,162 @@
+package index
+
+import (
+	"math/bits"
+
+	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/pod"
+)
+
+// fold intersects the members that held everything so far with the coverage of
+// the next run of the path. Members matter only at the ends of runs, so the
+// price of a lookup hardly grows with the fleet.
+//
+// Most members that hold a prefix hold all of it on the GPU: those are bits in
+// plain and get a row only when that ends.
+type fold struct {
+	out   *Result
+	from  int // first match of this block size
+	size  int
+	words int
+	base  int    // blocks matched before the present run
+	plain bitset // every block so far announced on the GPU
+	mixed bitset // every block so far held somehow; have a row
+	again bool   // some member had a match at another block size
+}
+
+// run takes in a run of which the first n blocks match, n > 0.
+func (f *fold) run(groups []group, n uint32) {
+	var whole, here bitset
+	for i := range groups {
+		g := &groups[i]
+		if g.start > 0 {
+			break
+		}
+		here.or(g.members, f.words)
+		if g.layer == layer(event.TierGPU) && g.endNow() >= n {
+			whole.or(g.members, f.words)
+		}
+	}
+	if f.base == 0 {
+		f.plain = here
+	}
+	var mixed uint64
+	for i := range f.words {
+		for w := f.plain[i] &^ whole[i]; w != 0; w &= w - 1 {
+			f.enter(pod.Member(i*64 + bits.TrailingZeros64(w)))
+		}
+		f.mixed[i] |= f.plain[i] &^ whole[i]
+		f.plain[i] &= whole[i]
+		mixed |= f.mixed[i]
+	}
+	if mixed != 0 {
+		f.sweep(groups, n)
+	}
+	f.base += int(n)
+}
+
+// enter gives a member its row; until here it held all on the GPU.
+func (f *fold) enter(m pod.Member) {
+	w := row{announced: true, earlier: -1}
+	if i, ok := f.out.find(m); ok && i < f.from {
+		w.earlier = int32(i)
+		f.again = true
+	}
+	f.out.slot[m] = uint16(len(f.out.Matches))
+	x := Match{Member: m, Size: f.size, Depth: f.base, Announced: f.base}
+	x.Fastest[event.TierGPU] = f.base
+	f.out.Matches = append(f.out.Matches, x)
+	f.out.rows = append(f.out.rows, w)
+}
+
+// sweep measures the members that do not hold the run as one stretch on the GPU.
+func (f *fold) sweep(groups []group, n uint32) {
+	for m := range f.mixed.in(f.words) {
+		f.row(m).begin()
+	}
+	for i := range groups {
+		g := &groups[i]
+		if g.start >= n {
+			break
+		}
+		end := min(g.endNow(), n)
+		if g.members.words == nil {
+			if m := g.members.one; int(m/64) < f.words && f.mixed.has(m) {
+				f.row(m).add(g.layer, g.start, end)
+			}
+			continue
+		}
+		for i, w := range g.members.words[:min(len(g.members.words), f.words)] {
+			for w &= f.mixed[i]; w != 0; w &= w - 1 {
+				f.row(pod.Member(i*64+bits.TrailingZeros64(w))).add(g.layer, g.start, end)
+			}
+		}
+	}
+	for i := range f.words {
+		for w := f.mixed[i]; w != 0; w &= w - 1 {
+			m := pod.Member(i*64 + bits.TrailingZeros64(w))
+			if !f.settle(m, n) {
+				f.mixed[i] &^= w & -w
+			}
+		}
+	}
+}
+
+func (f *fold) row(m pod.Member) *row { return &f.out.rows[f.out.slot[m]] }
+
+// settle books what the member holds of the run; false when that is not all.
+func (f *fold) settle(m pod.Member, n uint32) bool {
+	x, w := &f.out.Matches[f.out.slot[m]], f.row(m)
+	x.Depth += int(w.any)
+	if w.announced {
+		x.Announced += int(w.ext)
+		faster := uint32(0)
+		for t, c := range w.count {
+			x.Fastest[t] += int(c - faster)
+			faster = c
+		}
+		w.announced = w.ext == n
+	}
+	return w.any == n
+}
+
+// done reports whether nobody is left.
+func (f *fold) done() bool {
+	var any uint64
+	for i := range f.words {
+		any |= f.plain[i] | f.mixed[i]
+	}
+	return any == 0
+}
+
+// finish gives a row to those who held all of the path on the GPU.
+func (f *fold) finish() {
+	for m := range f.plain.in(f.words) {
+		f.enter(m)
+	}
+	if f.again {
+		f.merge()
+	}
+}
+
+// merge leaves one match for a member that has one at two block sizes, which an
+// expectation from before the size was known can cause: the longer in tokens.
+func (f *fold) merge() {
+	out := f.out
+	for i := len(out.Matches) - 1; i >= f.from; i-- {
+		e := out.rows[i].earlier
+		if e < 0 {
+			continue
+		}
+		if x, y := &out.Matches[i], &out.Matches[e]; x.Depth*x.Size > y.Depth*y.Size {
+			*y = *x
+		}
+		out.slot[out.Matches[e].Member] = uint16(e)
+		last := len(out.Matches) - 1
+		if i != last {
+			out.Matches[i], out.rows[i] = out.Matches[last], out.rows[last]
+			out.slot[out.Matches[i].Member] = uint16(i)
+		}
+		out.Matches, out.rows = out.Matches[:last], out.rows[:last]
+	}
+}

@@ -1,0 +1,339 @@
+package index
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/eppctl/eppctl/internal/core/block"
+	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/pod"
+)
+
+// world turns bytes into operations on an Index and on its oracle, and compares
+// the two after each of them.
+type world struct {
+	t     testing.TB
+	data  []byte
+	ix    *Index
+	o     *oracle
+	size  int
+	seqs  []*block.Prompt
+	now   int64
+	wants map[int]Expectation
+	ids   []int
+	next  int
+	out   Result
+	log   func(string, ...any)
+}
+
+const (
+	worldSeqs   = 12
+	worldBlocks = 40
+)
+
+// worldMembers lie in different words of a set.
+var worldMembers = []pod.Member{0, 1, 63, 64, 65, 1023}
+
+func (w *world) byte() int {
+	if len(w.data) == 0 {
+		return 0
+	}
+	b := w.data[0]
+	w.data = w.data[1:]
+	return int(b)
+}
+
+func newWorld(t testing.TB, data []byte) *world {
+	w := &world{t: t, data: data, wants: map[int]Expectation{}, now: int64(time.Hour)}
+	w.size = []int{1, 2, 16}[w.byte()%3]
+	r := rand.New(rand.NewPCG(uint64(w.byte()), 3))
+	w.ix = New(Options{Seed: r.Uint64(), TTL: -1})
+	engines := map[pod.Member]pod.Engine{}
+	for i, m := range worldMembers {
+		engine := pod.EngineVLLM
+		if i == 5 {
+			engine = pod.EngineSGLang
+		}
+		engines[m] = engine
+		w.ix.Register(m, Owner{Engine: engine, BlockSize: w.size})
+	}
+	w.o = newOracle(w.size, engines)
+	for i := range worldSeqs {
+		p := &block.Prompt{Cut: -1, Tokens: make([]uint32, worldBlocks*w.size)}
+		for j := range p.Tokens {
+			p.Tokens[j] = r.Uint32N(50) // equal blocks at other places happen
+		}
+		if i > 0 && r.IntN(4) > 0 {
+			q := w.seqs[r.IntN(i)]
+			copy(p.Tokens, q.Tokens[:r.IntN(worldBlocks)*w.size])
+			p.LoRA, p.Salt = q.LoRA, q.Salt
+		}
+		if r.IntN(4) == 0 {
+			p.LoRA = []string{"", "a", "b"}[r.IntN(3)]
+			p.Salt = []string{"", "s"}[r.IntN(2)]
+		}
+		w.seqs = append(w.seqs, p)
+	}
+	return w
+}
+
+// hash is the engine's hash of a block: equal for equal prefixes, other on each
+// member. kind makes further hashes for one place, and hashes for chunks.
+func (w *world) hash(m pod.Member, s, i int, kind uint64) uint64 {
+	p := w.seqs[s]
+	ns := block.Namespace{LoRA: p.LoRA, Salt: p.Salt}
+	x := block.ExtraString(block.ExtraInt(0, int64(m)), spell(ns))
+	for _, t := range p.Tokens[:(i+1)*w.size] {
+		x = block.ExtraInt(x, int64(t))
+	}
+	if kind == 0 && x%97 == 0 {
+		return 0 // a legal hash
+	}
+	return uint64(block.ExtraInt(x, int64(kind)))
+}
+
+func (w *world) member() pod.Member { return worldMembers[w.byte()%len(worldMembers)] }
+
+// span reads a range [a, b) of blocks, short ones more often.
+func (w *world) span() (a, b int) {
+	a = w.byte() % worldBlocks
+	n := w.byte()
+	if n < 128 {
+		n %= 4
+	}
+	return a, min(a+1+n%worldBlocks, worldBlocks)
+}
+
+func (w *world) step() {
+	op, m, s := w.byte(), w.member(), w.byte()%worldSeqs
+	switch {
+	case op < 120:
+		w.store(m, s)
+	case op < 185:
+		w.remove(m, s)
+	case op < 195:
+		a, b := w.span()
+		e := &event.Event{Kind: event.Stored, Tier: w.tier()}
+		for i := a; i < b; i++ {
+			e.Hashes = append(e.Hashes, w.hash(m, s, i, 0))
+		}
+		w.apply(m, e)
+	case op < 207:
+		w.expect(m, s)
+	case op < 219:
+		w.release()
+	case op < 231:
+		w.chunk(m, s)
+	case op < 240:
+		e := &event.Event{Kind: event.Removed, Tier: event.TierHost}
+		for a := w.byte() % 10; a < 10 && len(e.Hashes) < 3; a++ {
+			e.Hashes = append(e.Hashes, w.hash(m, s, a*4+3, 9))
+		}
+		w.apply(m, e)
+	case op < 248:
+		w.now += int64(w.byte()%8) * int64(time.Second)
+		w.ix.Sweep(w.now)
+		w.o.expire(w.now)
+	case op < 252:
+		e := &event.Event{Kind: event.Cleared}
+		if w.byte()%2 == 0 {
+			e.Tier, e.Medium = w.tier(), "x"
+		}
+		w.apply(m, e)
+	default:
+		w.ix.Purge(m)
+		w.o.purge(m)
+		w.ix.Register(m, Owner{Engine: w.o.members[m].engine, BlockSize: w.size})
+	}
+	w.compare(s, worldBlocks)
+	w.compare(w.byte()%worldSeqs, w.byte()%(worldBlocks+1))
+}
+
+func (w *world) tier() event.Tier { return event.Tier([]int{0, 0, 0, 1, 1, 2, 3}[w.byte()%7]) }
+
+func (w *world) apply(m pod.Member, e *event.Event) {
+	got, want := w.ix.Apply(m, e, w.now), w.o.apply(m, e, w.now)
+	if got.Verdict != want {
+		w.t.Fatalf("verdict %v, want %v for %+v", got.Verdict, want, e)
+	}
+}
+
+func (w *world) store(m pod.Member, s int) {
+	p := w.seqs[s]
+	a, b := w.span()
+	if w.byte()%3 == 0 {
+		a = 0
+	}
+	kind, odd := uint64(w.byte()), w.byte()
+	if kind > 24 {
+		kind = 0
+	} else {
+		kind = 1 // a second hash for the same places
+	}
+	e := &event.Event{Kind: event.Stored, Tier: w.tier(), BlockSize: w.size, LoRA: p.LoRA, LoRAID: -1}
+	e.Tokens = p.Tokens[a*w.size : b*w.size]
+	for i := a; i < b; i++ {
+		e.Hashes = append(e.Hashes, w.hash(m, s, i, kind))
+	}
+	if a > 0 {
+		e.HasParent, e.Parent = true, w.hash(m, s, a-1, kind)
+		if _, ok := w.o.members[m].hashes[e.Parent]; !ok && e.Parent == 0 {
+			return // means the root then; this case has its own test
+		}
+	} else {
+		e.HasSalt, e.Salt = true, p.Salt
+	}
+	switch {
+	case odd < 10: // the engine uses a hash for something else now
+		e.Hashes[odd%len(e.Hashes)] = w.hash(m, odd, odd, 0)
+	case odd < 14 && e.HasParent:
+		e.LoRA = "c"
+	case odd < 18:
+		e.HasSalt, e.Salt = true, "s"
+	case odd < 24: // the second half of the event repeats the hashes of the first
+		copy(e.Hashes[len(e.Hashes)/2:], e.Hashes)
+	case odd < 34 && len(e.Hashes) > 1:
+		slices.Reverse(e.Hashes)
+	}
+	w.apply(m, e)
+}
+
+func (w *world) remove(m pod.Member, s int) {
+	a, b := w.span()
+	e := &event.Event{Kind: event.Removed, Tier: w.tier()}
+	for i := a; i < b; i++ {
+		e.Hashes = append(e.Hashes, w.hash(m, s, i, 0))
+	}
+	switch x := w.byte(); {
+	case x < 100:
+		slices.Reverse(e.Hashes)
+	case x < 120:
+		for i := range e.Hashes {
+			e.Hashes[i] = w.hash(m, s, a+i, 1)
+		}
+	}
+	w.apply(m, e)
+}
+
+// chunk stores chunks of four blocks on the host tier.
+func (w *world) chunk(m pod.Member, s int) {
+	if len(w.o.members[m].hashes) == 0 {
+		return // a chunk must not teach the block size here
+	}
+	p := w.seqs[s]
+	a := w.byte() % 9
+	b := min(a+1+w.byte()%3, 10)
+	e := &event.Event{Kind: event.Stored, Tier: event.TierHost, BlockSize: 4 * w.size, LoRA: p.LoRA, LoRAID: -1}
+	e.Tokens = p.Tokens[a*4*w.size : b*4*w.size]
+	for i := a; i < b; i++ {
+		e.Hashes = append(e.Hashes, w.hash(m, s, i*4+3, 9))
+	}
+	if a > 0 {
+		e.HasParent, e.Parent = true, w.hash(m, s, a*4-1, uint64(w.byte()%2*9))
+		if _, ok := w.o.members[m].hashes[e.Parent]; !ok && e.Parent == 0 {
+			return
+		}
+	} else {
+		e.HasSalt, e.Salt = true, p.Salt
+	}
+	w.apply(m, e)
+}
+
+func (w *world) expect(m pod.Member, s int) {
+	p := *w.seqs[s]
+	p.Tokens = p.Tokens[:w.byte()%(len(p.Tokens)+1)]
+	w.wants[w.next] = w.ix.Expect(m, &p)
+	w.o.expect(w.next, m, &p)
+	w.ids = append(w.ids, w.next)
+	w.next++
+}
+
+func (w *world) release() {
+	if len(w.ids) == 0 {
+		return
+	}
+	i := w.byte() % len(w.ids)
+	id := w.ids[i]
+	w.ids = slices.Delete(w.ids, i, i+1)
+	w.wants[id].Release()
+	w.wants[id].Release()
+	delete(w.o.live, id)
+}
+
+func (w *world) compare(s, blocks int) {
+	p := *w.seqs[s]
+	p.Tokens = p.Tokens[:min(len(p.Tokens), blocks*w.size+blocks%w.size)]
+	w.ix.Lookup(&p, &w.out)
+	got := slices.Clone(w.out.Matches)
+	slices.SortFunc(got, func(a, b Match) int { return int(a.Member) - int(b.Member) })
+	if want := w.o.lookup(&p); !slices.Equal(got, want) {
+		w.t.Fatalf("sequence %d, %d blocks of %d:\n got %+v\nwant %+v", s, blocks, w.size, got, want)
+	}
+}
+
+// run returns the number of steps.
+func (w *world) run() (steps int) {
+	for len(w.data) > 0 {
+		w.step()
+		steps++
+	}
+	w.check()
+	for _, m := range worldMembers {
+		w.ix.Purge(m)
+	}
+	if s := w.ix.Stats(); s.Blocks != 0 || s.Runs != 0 || len(s.Sizes) != 0 {
+		w.t.Fatalf("after all purges: %+v", s)
+	}
+	return steps
+}
+
+// check compares the reverse maps' own counts with the oracle's.
+func (w *world) check() {
+	for m, o := range w.o.members {
+		s, _ := w.ix.Member(m)
+		var blocks, copies [event.NumTiers]int
+		for _, c := range o.hashes {
+			for t, n := range c.count {
+				copies[t] += n
+				blocks[t] += min(n, 1)
+			}
+		}
+		if s.Blocks != blocks || s.Copies != copies || s.Chunks != len(o.chunks) || s.OrphansNow != len(o.parked) {
+			w.t.Fatalf("member %d: %+v, want %v blocks, %v copies, %d chunks, %d parked", m, s, blocks, copies, len(o.chunks), len(o.parked))
+		}
+	}
+}
+
+func TestOracle(t *testing.T) {
+	seeds := uint64(40)
+	t.Run("IX-80", func(t *testing.T) {
+		for seed := range seeds {
+			r := rand.New(rand.NewPCG(seed, 80))
+			data := make([]byte, 14500)
+			for i := range data {
+				data[i] = byte(r.Uint32())
+			}
+			data[0] = byte(seed)
+			if steps := newWorld(t, data).run(); steps < 1500 {
+				t.Fatalf("seed %d: only %d steps", seed, steps)
+			}
+		}
+	})
+}
+
+func FuzzOracle(f *testing.F) {
+	r := rand.New(rand.NewPCG(1, 81))
+	for i := range 6 {
+		data := make([]byte, 400)
+		for j := range data {
+			data[j] = byte(r.Uint32())
+		}
+		data[0] = byte(i)
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		newWorld(t, data[:min(len(data), 2000)]).run()
+	})
+}

@@ -1,0 +1,144 @@
+// Package index knows which member of the fleet caches which prefix. Events of
+// the engines go in, and a prompt's token ids give, per member, how many blocks
+// it holds from the start of the prompt and on which tiers.
+//
+// It is a trie of runs: a run is one array of block keys, grown in place and
+// never split; other runs hang below it at any offset. Who holds which stretch
+// of a run on which tier is an immutable list behind one atomic pointer. Readers
+// take no lock and allocate nothing, and Go's garbage collector is what frees
+// the versions they still hold. All namespaces share the trie: the key under
+// which a prompt's first block hangs has the namespace mixed in.
+//
+// A lookup beside a writer may undercount and must never overcount: a missed
+// hit costs one prefill, a false one sends requests to the wrong pod until
+// somebody notices. Hence publication goes keys, length, coverage, and
+// withdrawal the other way round.
+//
+// Locks are taken in this order: Index.admin, member.mu, expectations.mu,
+// shard.mu, runTable.mu.
+package index
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/eppctl/eppctl/internal/core/block"
+	"github.com/eppctl/eppctl/internal/core/pod"
+)
+
+// Defaults of Options.
+const (
+	DefaultMaxBlocks = 10_000_000
+	DefaultTTL       = 15 * time.Minute
+)
+
+// Options configure an Index.
+type Options struct {
+	Seed      uint64        // of the secret hash constants: random, once per process
+	MaxBlocks int           // distinct blocks kept after a Sweep; 0 = DefaultMaxBlocks
+	TTL       time.Duration // of copies that are not on a GPU; 0 = DefaultTTL, negative = none
+}
+
+// Index is the block index of the fleet. Lookup, Expect and Stats may be called
+// from any goroutine. Events of one member must be applied in wire order by one
+// goroutine; different members may be written at the same time.
+type Index struct {
+	hasher *block.Hasher
+	secret uint64 // odd; keeps hash tables from being attacked
+	max    int
+	ttl    int64 // ns, 0 = none
+
+	shards [shards]shard
+	runs   runTable
+	sizes  sizes
+	clock  atomic.Uint32 // seconds, as told by the latest Apply or Sweep
+
+	admin   sync.Mutex // Register, and one Sweep at a time
+	members [pod.MaxMembers]atomic.Pointer[member]
+	words   atomic.Int32 // 64-bit words that hold every member registered so far
+
+	sweep sweeper
+	// Counters of what Sweep did.
+	evicted, expired, trimmed atomic.Uint64
+}
+
+// New returns an empty index.
+func New(o Options) *Index {
+	ix := &Index{hasher: block.NewHasher(o.Seed), max: o.MaxBlocks, ttl: int64(o.TTL)}
+	if ix.max <= 0 {
+		ix.max = DefaultMaxBlocks
+	}
+	switch {
+	case o.TTL == 0:
+		ix.ttl = int64(DefaultTTL)
+	case o.TTL < 0:
+		ix.ttl = 0
+	}
+	ix.secret = uint64(ix.hasher.Key([]uint32{0x6b696473, 1})) | 1
+	for i := range ix.shards {
+		ix.shards[i].init(ix)
+	}
+	ix.sizes.init()
+	return ix
+}
+
+// Owner is what the fleet knows of a member before its first event.
+type Owner struct {
+	Model  string // base model; part of the namespace of all its blocks
+	Engine pod.Engine
+	Blocks int // KV blocks of the engine, sizes the tables; 0 = not told
+	// BlockSize in tokens, if the engine told it. It serves expectations until
+	// the first event tells it again; events that differ from it win.
+	BlockSize int
+}
+
+// Register announces a member. Its events count from then on. Registering it
+// again with another model drops what it held.
+func (ix *Index) Register(id pod.Member, o Owner) {
+	if int(id) >= pod.MaxMembers {
+		return
+	}
+	ix.admin.Lock()
+	defer ix.admin.Unlock()
+	m := ix.members[id].Load()
+	if m == nil {
+		m = newMember(ix, id)
+	}
+	m.mu.Lock()
+	if m.owner.Model != o.Model {
+		ix.drop(m)
+	}
+	m.owner = o
+	m.told.Store(int32(o.BlockSize))
+	m.rev.hint = o.Blocks
+	m.mu.Unlock()
+	ix.words.Store(max(ix.words.Load(), int32(id)/64+1))
+	ix.members[id].Store(m)
+}
+
+func (ix *Index) member(id pod.Member) *member {
+	if int(id) >= pod.MaxMembers {
+		return nil
+	}
+	return ix.members[id].Load()
+}
+
+// BlockSize returns the tokens per block of a member, as its events told; 0 if
+// there was none yet.
+func (ix *Index) BlockSize(id pod.Member) int {
+	m := ix.member(id)
+	if m == nil {
+		return 0
+	}
+	return int(m.size.Load())
+}
+
+// tick moves the coarse clock. Going back is harmless: stamps only rank runs.
+func (ix *Index) tick(now int64) uint32 {
+	s := uint32(now / int64(time.Second))
+	if ix.clock.Load() != s {
+		ix.clock.Store(s)
+	}
+	return s
+}

@@ -1,0 +1,66 @@
+package index
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/eppctl/eppctl/internal/core/block"
+	"github.com/eppctl/eppctl/internal/core/pod"
+)
+
+// member is what the index knows of one cache owner. Everything but size and
+// the expectations belongs to mu, which one event holds from begin to end.
+type member struct {
+	id   pod.Member
+	size atomic.Int32 // tokens per block, 0 = not known yet; written under mu
+	told atomic.Int32 // Owner.BlockSize
+
+	mu     sync.Mutex
+	owner  Owner
+	groups groups
+	sizing sizing
+	rev    reverse
+	extra  copies
+	chunks map[uint64]*chunk // hash of an offload chunk -> its places
+	parked orphans
+	stats  MemberStats
+	expiry int64 // when the TTL is due next
+
+	// Scratch of one event.
+	chain chain
+	path  []stretch
+	sink  uint64
+
+	expected expectations
+}
+
+func newMember(ix *Index, id pod.Member) *member {
+	m := &member{id: id}
+	m.rev.secret = ix.secret
+	return m
+}
+
+// place is where a block stands in the trie.
+type place struct{ run, off uint32 }
+
+// stretch is a part of a stored chain that lies in one run.
+type stretch struct {
+	run    uint32
+	off, n uint32
+	// before is what the run's coverage was, if the member held part of the
+	// stretch already.
+	before *coverage
+}
+
+// chain is a store in the form the trie takes it: what orphans keep, since keys
+// do not depend on where a block stands.
+type chain struct {
+	layer     layer
+	span      int // blocks per hash: 1, or more for offload chunks
+	hashes    []uint64
+	keys      []block.Key // span per hash
+	parent    uint64
+	hasParent bool
+	space     spaces
+	salted    bool // space.full was stated, else the parent's counts
+}

@@ -1,0 +1,283 @@
+package index
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"github.com/eppctl/eppctl/internal/core/block"
+	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/pod"
+)
+
+// oracle is the slow twin of Index: it keeps, per member, what each engine hash
+// stands for, the whole prefix, and answers by trying one block after the other.
+type oracle struct {
+	size    int
+	names   map[extension]prefix
+	members map[pod.Member]*owner
+	live    map[int]*wish
+}
+
+// prefix numbers a whole prefix, namespace included; two are equal only if they
+// are spelled alike.
+type prefix int
+
+type extension struct {
+	of    prefix
+	block string
+}
+
+func (o *oracle) name(x extension) prefix {
+	if _, ok := o.names[x]; !ok {
+		o.names[x] = prefix(len(o.names) + 1)
+	}
+	return o.names[x]
+}
+
+func (o *oracle) root(ns block.Namespace) prefix { return o.name(extension{0, spell(ns)}) }
+
+func spell(ns block.Namespace) string { return fmt.Sprintf("%q/%q:", ns.LoRA, ns.Salt) }
+
+func (o *oracle) extend(p prefix, tokens []uint32, extra uint64) prefix {
+	var b []byte
+	for _, t := range tokens {
+		b = binary.LittleEndian.AppendUint32(b, t)
+	}
+	return o.name(extension{p, string(binary.LittleEndian.AppendUint64(b, extra))})
+}
+
+type owner struct {
+	hashes map[uint64]*copyOf
+	chunks map[uint64]*copyOf
+	parked []*waiting
+	engine pod.Engine
+}
+
+// copyOf is what a hash stands for: the prefixes that end in its blocks.
+type copyOf struct {
+	prefixes []prefix
+	space    block.Namespace
+	count    [event.NumTiers]int
+}
+
+type waiting struct {
+	e       event.Event
+	at      int64
+	removed []uint64
+}
+
+type wish struct {
+	member   pod.Member
+	prefixes map[prefix]bool
+}
+
+func newOracle(size int, members map[pod.Member]pod.Engine) *oracle {
+	o := &oracle{size: size, names: map[extension]prefix{}, members: map[pod.Member]*owner{}, live: map[int]*wish{}}
+	for m, engine := range members {
+		o.members[m] = &owner{hashes: map[uint64]*copyOf{}, chunks: map[uint64]*copyOf{}, engine: engine}
+	}
+	return o
+}
+
+func (o *oracle) purge(m pod.Member) {
+	*o.members[m] = owner{hashes: map[uint64]*copyOf{}, chunks: map[uint64]*copyOf{}, engine: o.members[m].engine}
+	for id, w := range o.live {
+		if w.member == m {
+			delete(o.live, id)
+		}
+	}
+}
+
+func (o *oracle) apply(m pod.Member, e *event.Event, now int64) Verdict {
+	w := o.members[m]
+	switch e.Kind {
+	case event.Cleared:
+		for t := range event.NumTiers {
+			if t != e.Tier && !(w.engine == pod.EngineSGLang && e.Medium == "") {
+				continue
+			}
+			for _, table := range []map[uint64]*copyOf{w.hashes, w.chunks} {
+				for h, c := range table {
+					c.count[t] = 0
+					c.tidy(table, h)
+				}
+			}
+			w.parked = slices.DeleteFunc(w.parked, func(x *waiting) bool { return x.e.Tier == t })
+		}
+		return Applied
+	case event.Removed:
+		o.remove(w, e.Tier, e.Hashes)
+		return Applied
+	}
+	if len(e.Tokens) == 0 {
+		for _, h := range e.Hashes {
+			if c := w.hashes[h]; c != nil {
+				c.count[e.Tier] = min(c.count[e.Tier]+1, 1+maxAgain)
+			}
+		}
+		return Applied
+	}
+	v := o.store(w, e)
+	if v == orphaned {
+		keep := *e
+		keep.Hashes, keep.Tokens = slices.Clone(e.Hashes), slices.Clone(e.Tokens)
+		w.parked = append(w.parked, &waiting{e: keep, at: now})
+		return Parked
+	}
+	if v == Applied {
+		o.expire(now)
+		o.attach(w, e.Hashes)
+	}
+	return v
+}
+
+func (o *oracle) remove(w *owner, t event.Tier, hashes []uint64) {
+	for _, h := range hashes {
+		if c := w.hashes[h]; c != nil {
+			c.count[t] = max(0, c.count[t]-1)
+			c.tidy(w.hashes, h)
+		} else if c := w.chunks[h]; c != nil {
+			c.count[t] = max(0, c.count[t]-1)
+			c.tidy(w.chunks, h)
+		} else {
+			for _, x := range slices.Backward(w.parked) {
+				if slices.Contains(x.e.Hashes, h) {
+					if x.e.Tier == t && !slices.Contains(x.removed, h) {
+						x.removed = append(x.removed, h)
+					}
+					break
+				}
+			}
+		}
+	}
+}
+
+func (c *copyOf) tidy(table map[uint64]*copyOf, h uint64) {
+	if c.count == [event.NumTiers]int{} {
+		delete(table, h)
+	}
+}
+
+func (o *oracle) store(w *owner, e *event.Event) Verdict {
+	ns := block.Namespace{LoRA: e.LoRA, Salt: e.Salt}
+	p := o.root(ns)
+	if e.HasParent {
+		c := w.hashes[e.Parent]
+		if c == nil {
+			c = w.chunks[e.Parent]
+		}
+		if c == nil {
+			return orphaned
+		}
+		if c.space.LoRA != e.LoRA || e.HasSalt && c.space.Salt != e.Salt {
+			return OtherSpace
+		}
+		ns, p = c.space, c.prefixes[len(c.prefixes)-1]
+	}
+	table, span := w.hashes, e.BlockSize/o.size
+	if span > 1 {
+		table = w.chunks
+	}
+	tokens := e.Tokens
+	for i, h := range e.Hashes {
+		n := &copyOf{space: ns}
+		for range span {
+			var x uint64
+			if len(e.Extra) > 0 {
+				x = e.Extra[i]
+			}
+			p = o.extend(p, tokens[:o.size], x)
+			tokens = tokens[o.size:]
+			n.prefixes = append(n.prefixes, p)
+		}
+		if old := table[h]; old == nil || !slices.Equal(old.prefixes, n.prefixes) {
+			table[h] = n
+		}
+		c := table[h]
+		c.count[e.Tier] = min(c.count[e.Tier]+1, 1+maxAgain)
+	}
+	return Applied
+}
+
+func (o *oracle) attach(w *owner, hashes []uint64) {
+	for todo := slices.Clone(hashes); len(todo) > 0; todo = todo[1:] {
+		for _, x := range slices.Clone(w.parked) {
+			if x.e.Parent != todo[0] || !slices.Contains(w.parked, x) {
+				continue
+			}
+			w.parked = slices.DeleteFunc(w.parked, func(y *waiting) bool { return y == x })
+			if o.store(w, &x.e) == Applied {
+				o.remove(w, x.e.Tier, x.removed)
+				todo = append(todo, x.e.Hashes...)
+			}
+		}
+	}
+}
+
+func (o *oracle) expire(now int64) {
+	for _, w := range o.members {
+		w.parked = slices.DeleteFunc(w.parked, func(x *waiting) bool { return now-x.at > orphanWait })
+	}
+}
+
+func (o *oracle) prefixes(p *block.Prompt) (out []prefix) {
+	s := o.root(block.Namespace{LoRA: p.LoRA, Salt: p.Salt})
+	for t := known(p); len(t) >= o.size; t = t[o.size:] {
+		s = o.extend(s, t[:o.size], 0)
+		out = append(out, s)
+	}
+	return out
+}
+
+func (o *oracle) expect(id int, m pod.Member, p *block.Prompt) {
+	w := &wish{m, map[prefix]bool{}}
+	for _, s := range o.prefixes(p) {
+		w.prefixes[s] = true
+	}
+	o.live[id] = w
+}
+
+// lookup is the definition of Lookup.
+func (o *oracle) lookup(p *block.Prompt) (out []Match) {
+	prefixes := o.prefixes(p)
+	for m, w := range o.members {
+		held := map[prefix]int{} // -> fastest tier
+		for _, table := range []map[uint64]*copyOf{w.hashes, w.chunks} {
+			for _, c := range table {
+				for t := range event.NumTiers {
+					if c.count[t] == 0 {
+						continue
+					}
+					for _, s := range c.prefixes {
+						if was, ok := held[s]; !ok || int(t) < was {
+							held[s] = int(t)
+						}
+					}
+				}
+			}
+		}
+		x := Match{Member: m, Size: o.size}
+		announced := true
+		for _, s := range prefixes {
+			tier, ok := held[s]
+			expected := false
+			for _, l := range o.live {
+				expected = expected || l.member == m && l.prefixes[s]
+			}
+			if !ok && !expected {
+				break
+			}
+			x.Depth++
+			if announced = announced && ok; announced {
+				x.Announced++
+				x.Fastest[tier]++
+			}
+		}
+		if x.Depth > 0 {
+			out = append(out, x)
+		}
+	}
+	slices.SortFunc(out, func(a, b Match) int { return int(a.Member) - int(b.Member) })
+	return out
+}

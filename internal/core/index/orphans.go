@@ -1,0 +1,136 @@
+package index
+
+import (
+	"slices"
+	"time"
+)
+
+// Bounds of what one member may have parked. A parent that was lost for good
+// must not hold memory; one that is merely late comes with the next batches.
+const (
+	maxOrphans      = 1024
+	maxOrphanBlocks = 65536
+	orphanWait      = int64(5 * time.Second)
+)
+
+// orphans keeps the stores whose parent is not known: without it their position
+// is not known either. They wait as keys, 16 bytes a block, not as tokens.
+type orphans struct {
+	byParent map[uint64][]*orphan
+	byHash   map[uint64]*orphan // the latest that stores the hash
+	queue    []*orphan          // by time of arrival, those attached since included
+	events   int
+	blocks   int
+}
+
+type orphan struct {
+	chain
+	at      int64
+	left    bool     // attached or dropped
+	removed []uint64 // hashes the engine has removed meanwhile
+}
+
+// park keeps a copy of c, or says that it could not.
+func (m *member) park(c *chain, now int64) Verdict {
+	p := &m.parked
+	m.stats.OrphansLost += uint64(p.expire(now))
+	if p.events == maxOrphans || p.blocks+len(c.keys) > maxOrphanBlocks {
+		m.stats.OrphansLost++
+		return OrphanLost
+	}
+	if p.byParent == nil {
+		p.byParent, p.byHash = map[uint64][]*orphan{}, map[uint64]*orphan{}
+	}
+	o := &orphan{chain: *c, at: now}
+	o.hashes, o.keys = slices.Clone(c.hashes), slices.Clone(c.keys)
+	p.byParent[o.parent] = append(p.byParent[o.parent], o)
+	for _, h := range o.hashes {
+		p.byHash[h] = o
+	}
+	p.queue = append(p.queue, o)
+	p.events++
+	p.blocks += len(o.keys)
+	m.stats.OrphansParked++
+	return Parked
+}
+
+// remove notes that a parked hash is gone from a tier; false if none is parked.
+func (p *orphans) remove(hash uint64, l layer) bool {
+	o := p.byHash[hash]
+	if o == nil || o.layer&^layerChunk != l {
+		return false
+	}
+	o.removed = append(o.removed, hash)
+	delete(p.byHash, hash) // at most one note per stored hash
+	return true
+}
+
+// leave takes an orphan out of the tables, except the queue.
+func (p *orphans) leave(o *orphan) {
+	o.left = true
+	p.events--
+	p.blocks -= len(o.keys)
+	for _, h := range o.hashes {
+		if p.byHash[h] == o {
+			delete(p.byHash, h)
+		}
+	}
+	same := p.byParent[o.parent]
+	if same = slices.DeleteFunc(same, func(x *orphan) bool { return x == o }); len(same) == 0 {
+		delete(p.byParent, o.parent)
+	} else {
+		p.byParent[o.parent] = same
+	}
+}
+
+// expire drops those that waited too long and returns their number.
+func (p *orphans) expire(now int64) (dropped int) {
+	i := 0
+	for ; i < len(p.queue) && (p.queue[i].left || now-p.queue[i].at > orphanWait); i++ {
+		if o := p.queue[i]; !o.left {
+			p.leave(o)
+			dropped++
+		}
+		p.queue[i] = nil
+	}
+	p.queue = p.queue[i:]
+	return dropped
+}
+
+// clear drops those of the layers for which drop says so.
+func (p *orphans) clear(drop func(layer) bool) {
+	for _, o := range p.queue {
+		if !o.left && drop(o.layer) {
+			p.leave(o)
+		}
+	}
+}
+
+// attach stores what waited for one of the hashes, and what waited for that.
+func (ix *Index) attach(m *member, hashes []uint64, now int64, second uint32) (n int) {
+	m.stats.OrphansLost += uint64(m.parked.expire(now))
+	for todo := [][]uint64{hashes}; len(todo) > 0; {
+		hashes, todo = todo[0], todo[1:]
+		for _, h := range hashes {
+			for _, o := range slices.Clone(m.parked.byParent[h]) {
+				m.parked.leave(o)
+				if v := ix.store(m, &o.chain, second); v != Applied {
+					if v == orphaned { // its parent is gone already, or moved
+						v = OrphanLost
+					}
+					m.stats.OrphansLost++
+					m.stats.Verdicts[v]++
+					continue
+				}
+				n++
+				m.stats.OrphansAttached++
+				ix.remove(m, o.layer.tier(), o.removed)
+				todo = append(todo, o.hashes)
+			}
+			if m.parked.events == 0 {
+				return n
+			}
+		}
+	}
+	return n
+}

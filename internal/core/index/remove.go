@@ -1,0 +1,100 @@
+package index
+
+import "github.com/eppctl/eppctl/internal/core/event"
+
+// remove takes the hashes from one tier; each stands alone. It returns how many
+// were not known. m.mu is held.
+func (ix *Index) remove(m *member, t event.Tier, hashes []uint64) (unknown int) {
+	var w withdrawal
+	misses := 0
+	for i, hash := range hashes {
+		at, ok := m.rev.beside(hash)
+		if !ok {
+			if misses++; misses == 3 { // not a chain: let the misses of the rest overlap
+				m.sink = m.rev.warm(hashes[i:])
+			}
+			at, ok = m.rev.lookup(hash)
+		}
+		switch {
+		case ok:
+			ix.takeAt(m, &w, hash, at, t)
+		case ix.removeChunk(m, hash, t):
+		case m.parked.remove(hash, layer(t)):
+		default:
+			unknown++
+		}
+	}
+	w.flush(ix, m)
+	return unknown
+}
+
+// takeAt takes one copy of a live hash from tier t, if it is held there.
+func (ix *Index) takeAt(m *member, w *withdrawal, hash uint64, at uint32, t event.Tier) {
+	if !m.rev.on(at, t) || m.extra.dropAgain(hash, layer(t)) {
+		return
+	}
+	p := place{m.rev.log.segment(at).run, m.rev.log.off(at)}
+	m.rev.lower(at, t)
+	m.rev.recent = at
+	if !m.extra.dropOther(p, layer(t)) {
+		w.add(ix, m, p, layer(t))
+	}
+}
+
+// unplace takes a hash from all tiers, because it now means another place.
+func (ix *Index) unplace(m *member, hash uint64, at uint32) {
+	var w withdrawal
+	p := place{m.rev.log.segment(at).run, m.rev.log.off(at)}
+	for t := range event.NumTiers {
+		if !m.rev.on(at, t) {
+			continue
+		}
+		m.extra.forgetAgain(hash, layer(t))
+		m.rev.lower(at, t)
+		if !m.extra.dropOther(p, layer(t)) {
+			w.add(ix, m, p, layer(t))
+		}
+	}
+	w.flush(ix, m)
+}
+
+// withdrawal gathers neighbouring blocks, which evictions mostly are, so that
+// the run's lock is taken once for all of them.
+type withdrawal struct {
+	run    uint32
+	lo, hi uint32 // [lo, hi), empty when equal
+	layer  layer
+}
+
+func (w *withdrawal) add(ix *Index, m *member, p place, l layer) {
+	if w.hi > w.lo && w.run == p.run && w.layer == l {
+		if p.off == w.hi {
+			w.hi++
+			return
+		}
+		if p.off+1 == w.lo {
+			w.lo--
+			return
+		}
+	}
+	w.flush(ix, m)
+	*w = withdrawal{p.run, p.off, p.off + 1, l}
+}
+
+func (w *withdrawal) flush(ix *Index, m *member) {
+	if w.hi > w.lo {
+		ix.withdraw(m, w.run, w.layer, w.lo, w.hi)
+		w.hi = w.lo
+	}
+}
+
+// withdraw takes a stretch of a run from the member.
+func (ix *Index) withdraw(m *member, id uint32, l layer, a, b uint32) {
+	sh := ix.runs.get(id).shard
+	sh.lock()
+	defer sh.unlock()
+	if r := ix.runs.get(id); !r.dead { // an evicted run is held by nobody
+		r.release(m.id, l, a, b)
+		ix.reap(r)
+	}
+}

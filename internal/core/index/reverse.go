@@ -1,0 +1,215 @@
+package index
+
+import (
+	"github.com/eppctl/eppctl/internal/core/event"
+)
+
+// reverse finds the place of a member's block by the hash its engine gave it:
+// parents and removals name nothing else. It is the larger half of the index's
+// memory and most of the cost of a store, so it holds no pointer and is laid
+// out for cache lines:
+//
+//   - a log (seglog.go) of the hashes in the order they were stored, cut into
+//     segments of 16 consecutive blocks of one run;
+//   - a table of 8-byte slots that lead from a hash to its place in the log:
+//     32 bits of the mixed hash, 8 bits generation of the segment, 24 bits place.
+//
+// Removal is lazy: it clears a bit in the segment. The slot stays, is told as
+// stale by the segment, and goes when the table is rebuilt. Nothing is ever
+// taken out of a table, so a bucket fills from the left and a free slot ends
+// every search.
+//
+// Invariant: a hash is live on a tier exactly while the index counts its place
+// as held by the member on that tier; hence the run of a live hash is in the
+// run table. A reverse map belongs to the member's lock; no reader sees it.
+type reverse struct {
+	log    seglog
+	secret uint64 // odd
+	table  []bucket
+	filled int // slots, stale ones included
+	live   int // hashes held on some tier
+	hint   int // hashes to expect, 0 = not told
+	recent uint32
+	tiers  [event.NumTiers]int // hashes held, by tier
+}
+
+const (
+	bucketSlots = 8 // one cache line
+	genShift    = logBits
+)
+
+type bucket [bucketSlots]uint64
+
+// mix takes the high half of a multiplication by a secret: cheap, and nobody
+// can aim at one bucket.
+func (m *reverse) mix(hash uint64) uint32 { return uint32(hash * m.secret >> 32) }
+
+// home spreads the mixed hash over any number of buckets. It keeps the order of
+// the hashes, so that a rebuild writes front to back.
+func (m *reverse) home(h uint32) int { return int(uint64(h) * uint64(len(m.table)) >> 32) }
+
+// find returns where hash lives, and the slot that leads there. When it does
+// not live, slot is where to put it: a stale slot of its own or the free slot
+// that ended the search. The table must not be empty.
+func (m *reverse) find(hash uint64) (slot *uint64, at uint32, ok bool) {
+	h := m.mix(hash)
+	for i := m.home(h); ; i++ {
+		if i == len(m.table) {
+			i = 0
+		}
+		b := &m.table[i]
+		for j := range b {
+			e := b[j]
+			if e == 0 {
+				if slot == nil {
+					slot = &b[j]
+				}
+				return slot, 0, false
+			}
+			if uint32(e>>32) != h {
+				continue
+			}
+			// The segment's small header first: a stale slot costs no miss in
+			// the log itself.
+			switch at = uint32(e) & logMask; {
+			case !m.current(uint32(e)):
+				if slot == nil {
+					slot = &b[j]
+				}
+			case m.log.hash(at) == hash:
+				return &b[j], at, true
+			}
+		}
+	}
+}
+
+// current reports whether the place a slot names is live and in the same hands.
+func (m *reverse) current(v uint32) bool {
+	s := m.log.segment(v & logMask)
+	return uint32(s.gen) == v>>genShift && s.any()>>(v%segBlocks)&1 != 0
+}
+
+// lookup returns the place of a live hash.
+func (m *reverse) lookup(hash uint64) (at uint32, ok bool) {
+	if m.live == 0 {
+		return 0, false
+	}
+	// Engines evict chains in order, and decode below the block stored last.
+	if at, ok = m.beside(hash); ok {
+		return at, true
+	}
+	_, at, ok = m.find(hash)
+	return at, ok
+}
+
+// beside looks next to the latest removal.
+func (m *reverse) beside(hash uint64) (uint32, bool) {
+	for _, at := range [2]uint32{m.recent - 1, m.recent + 1} {
+		if m.log.has(at) && m.log.hash(at) == hash && m.log.segment(at).any()>>(at%segBlocks)&1 != 0 {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// warm reads the home buckets of all hashes in one loop, so that their cache
+// misses overlap. It returns a value to keep the loads.
+func (m *reverse) warm(hashes []uint64) (sum uint64) {
+	if len(m.table) == 0 {
+		return 0
+	}
+	for _, h := range hashes {
+		sum ^= m.table[m.home(m.mix(h))][0]
+	}
+	return sum
+}
+
+// reserve makes room for n more hashes at a load of 3/4.
+func (m *reverse) reserve(n int) {
+	if m.filled+n <= len(m.table)*(bucketSlots*3/4) {
+		return
+	}
+	if m.live == 0 && n <= len(m.table)*(bucketSlots*3/4) {
+		clear(m.table)
+		m.filled = 0
+		return
+	}
+	stale := m.filled - m.live
+	want := max((max(m.live+n, m.hint)*7/4+bucketSlots-1)/bucketSlots, 8)
+	if want > len(m.table)/4 { // shrink only when it pays
+		want = max(want, len(m.table))
+	}
+	if stale*8 < m.filled { // it is full of live ones: do not come back soon
+		want = max(want, 2*len(m.table))
+	}
+	old := m.table
+	m.table = make([]bucket, want)
+	m.filled = 0
+	for i := range old {
+		for _, e := range old[i] {
+			if e == 0 {
+				break
+			}
+			h := uint32(e >> 32)
+			if stale > 0 && (!m.current(uint32(e)) || m.mix(m.log.hash(uint32(e)&logMask)) != h) {
+				continue
+			}
+			m.fill(h, e)
+		}
+	}
+}
+
+func (m *reverse) fill(h uint32, e uint64) {
+	for i := m.home(h); ; i++ {
+		if i == len(m.table) {
+			i = 0
+		}
+		for j := range m.table[i] {
+			if m.table[i][j] == 0 {
+				m.table[i][j] = e
+				m.filled++
+				return
+			}
+		}
+	}
+}
+
+// insert makes hash live at (run, off) on tier. slot is from find, which did
+// not find it; near is the place of the block before, or 0. It returns the
+// place. reserve and seglog.room come first.
+func (m *reverse) insert(slot *uint64, hash uint64, run, off uint32, t event.Tier, near uint32) uint32 {
+	at := m.log.put(hash, run, off, near)
+	s := m.log.segment(at)
+	s.tiers[t] |= 1 << (at % segBlocks)
+	m.live++
+	m.tiers[t]++
+	if *slot == 0 {
+		m.filled++
+	}
+	*slot = uint64(m.mix(hash))<<32 | uint64(s.gen)<<genShift | uint64(at)
+	return at
+}
+
+// on reports whether the hash at the place is held on t.
+func (m *reverse) on(at uint32, t event.Tier) bool {
+	return m.log.segment(at).tiers[t]>>(at%segBlocks)&1 != 0
+}
+
+// raise adds a tier to a live hash that is not held there.
+func (m *reverse) raise(at uint32, t event.Tier) {
+	m.log.segment(at).tiers[t] |= 1 << (at % segBlocks)
+	m.tiers[t]++
+}
+
+// lower takes a tier from a hash that is held there.
+func (m *reverse) lower(at uint32, t event.Tier) {
+	s := m.log.segment(at)
+	s.tiers[t] &^= 1 << (at % segBlocks)
+	m.tiers[t]--
+	if any := s.any(); any>>(at%segBlocks)&1 == 0 {
+		m.live--
+		if any == 0 {
+			m.log.free(at)
+		}
+	}
+}

@@ -1,0 +1,194 @@
+package index
+
+import (
+	"github.com/eppctl/eppctl/internal/core/block"
+	"github.com/eppctl/eppctl/internal/core/event"
+)
+
+// store puts a chain under its parent. m.mu is held.
+func (ix *Index) store(m *member, c *chain, second uint32) Verdict {
+	r, off, near, v := ix.parentOf(m, c)
+	if v != Applied {
+		return v
+	}
+	if !m.rev.log.room(len(c.hashes)) {
+		return Full
+	}
+	if c.span == 1 {
+		m.rev.reserve(len(c.hashes))
+		m.sink = m.rev.warm(c.hashes)
+	}
+
+	sh := r.shard
+	sh.lock()
+	if r.parent != nil { // it may have been trimmed or evicted while unlocked
+		if r = ix.runs.get(r.id); r.dead {
+			sh.unlock()
+			return Evicted
+		}
+	}
+	m.path = ix.lay(m, r, off, c, second, m.path[:0])
+	sh.unlock()
+
+	if c.span == 1 {
+		ix.enter(m, c, second, near)
+	} else {
+		ix.enterChunks(m, c, second)
+	}
+	return Applied
+}
+
+// parentOf finds the run and offset below which the chain goes, and the log
+// place of the block before it.
+func (ix *Index) parentOf(m *member, c *chain) (r *run, off, near uint32, v Verdict) {
+	if c.hasParent {
+		if at, ok := m.rev.lookup(c.parent); ok {
+			r, off, near = ix.runs.get(m.rev.log.segment(at).run), m.rev.log.off(at)+1, at
+		} else if ch := m.chunks[c.parent]; ch != nil {
+			last := ch.path[len(ch.path)-1]
+			r, off = ix.runs.get(last.run), last.off+last.n
+		} else if c.parent != 0 {
+			return nil, 0, 0, orphaned
+		}
+		// Parent 0 without a block of that hash: some producers write it for "none".
+	}
+	if r == nil {
+		c.keys[0] = ix.hasher.Root(c.space.full, c.keys[0])
+		return &ix.shardOf(c.keys[0]).root, 0, 0, Applied
+	}
+	if c.space.unsalted != r.space.unsalted || c.salted && c.space.full != r.space.full {
+		return nil, 0, 0, OtherSpace
+	}
+	c.space = r.space // a child inherits its parent's salt
+	return r, off, near, Applied
+}
+
+// lay walks the keys from (r, off), makes what is missing and covers all of it.
+// The shard is locked.
+func (ix *Index) lay(m *member, r *run, off uint32, c *chain, second uint32, path []stretch) []stretch {
+	for keys := c.keys; ; {
+		from, n := off, r.n.Load()
+		keys, off = r.follow(keys, off, n)
+		if len(keys) > 0 && off == n && r.parent != nil && r.kid(n, keys[0]) == nil {
+			r.append(keys)
+			keys, off = nil, n+uint32(len(keys))
+		}
+		if off > from {
+			r.touch(second)
+			// After the keys: nobody may see coverage of keys that are not there.
+			path = append(path, stretch{r.id, from, off - from, r.hold(m.id, c.layer, from, off)})
+		}
+		if len(keys) == 0 {
+			return path
+		}
+		kid := r.kid(off, keys[0])
+		if kid == nil {
+			kid = ix.newRun(r, off, keys, c.space, second)
+		}
+		r, off = kid, 0
+	}
+}
+
+// follow skips the keys that equal the run's from off on.
+func (r *run) follow(keys []block.Key, off, n uint32) ([]block.Key, uint32) {
+	if n == 0 { // a root has no array
+		return keys, off
+	}
+	have := r.keys(n)
+	i := 0
+	for i < len(keys) && off < n && have[off] == keys[i] {
+		i++
+		off++
+	}
+	return keys[i:], off
+}
+
+// enter writes the chain's hashes into the reverse map, along the path it was
+// laid. What it covers is covered already; the shard is not locked.
+func (ix *Index) enter(m *member, c *chain, second, near uint32) {
+	t := c.layer.tier()
+	ix.share(m, c.layer, m.path)
+	i := 0
+	for _, s := range m.path {
+		for off := s.off; off < s.off+s.n; off++ {
+			hash := c.hashes[i]
+			i++
+			slot, at, ok := m.rev.find(hash)
+			if ok && (m.rev.log.segment(at).run != s.run || m.rev.log.off(at) != off) {
+				// The engine uses the hash elsewhere now (a restart without a
+				// clear, a repeat under another parent).
+				ix.unplace(m, hash, at)
+				slot, at, ok = m.rev.find(hash)
+			}
+			switch {
+			case !ok:
+				near = m.rev.insert(slot, hash, s.run, off, t, near)
+			case m.rev.on(at, t):
+				m.extra.addAgain(hash, c.layer)
+				m.extra.dropOther(place{s.run, off}, c.layer) // share took it for another hash
+				near = at
+			default:
+				m.rev.raise(at, t)
+				near = at
+			}
+			if t != event.TierGPU {
+				m.rev.log.segment(near).stored = second
+			}
+		}
+	}
+}
+
+// share counts one more hash for the blocks of the path that the member held
+// already, before any hash moves: taking one away must find the newcomer there.
+func (ix *Index) share(m *member, l layer, path []stretch) {
+	for _, s := range path {
+		if s.before == nil {
+			continue
+		}
+		for off := s.off; off < s.off+s.n; off++ {
+			if s.before.holds(m.id, l, off) {
+				m.extra.addOther(place{s.run, off}, l)
+			}
+		}
+	}
+}
+
+// storeNamed handles a store that names hashes and no tokens: a copy on one more
+// tier of what is known. It returns how many were not known.
+func (ix *Index) storeNamed(m *member, e *event.Event, second uint32) (unknown int) {
+	l := layer(e.Tier)
+	for _, hash := range e.Hashes {
+		at, ok := m.rev.lookup(hash)
+		if !ok {
+			unknown++
+			continue
+		}
+		p := place{m.rev.log.segment(at).run, m.rev.log.off(at)}
+		if m.rev.on(at, e.Tier) {
+			m.extra.addAgain(hash, l)
+		} else if ix.holdOne(m, p, l) {
+			m.rev.raise(at, e.Tier)
+		} else {
+			unknown++
+			continue
+		}
+		if e.Tier != event.TierGPU {
+			m.rev.log.segment(at).stored = second
+		}
+	}
+	return unknown
+}
+
+// holdOne covers one block; false if its run was evicted.
+func (ix *Index) holdOne(m *member, p place, l layer) bool {
+	r := ix.runs.get(p.run)
+	r.shard.lock()
+	defer r.shard.unlock()
+	if r = ix.runs.get(p.run); r.dead {
+		return false
+	}
+	if before := r.hold(m.id, l, p.off, p.off+1); before != nil {
+		m.extra.addOther(p, l)
+	}
+	return true
+}
