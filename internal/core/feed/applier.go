@@ -67,27 +67,27 @@ func (s *subscriber) applyAll(ctx context.Context) {
 // notice takes up what identify and setReplay left.
 func (s *subscriber) notice() {
 	if s.replayAt.Load() != nil {
-		s.perform(s.order.replayable(time.Now().UnixNano()), nil)
+		s.perform(s.order.replayable(now()), nil)
 	}
 	if id := s.seen.Load(); id != nil {
-		s.perform(s.order.identify(*id, time.Now().UnixNano()), nil)
+		s.perform(s.order.identify(*id, now()), nil)
 	}
 }
 
 func (s *subscriber) handle(it *item) {
-	now := time.Now().UnixNano()
+	t := now()
 	switch it.kind {
 	case itemUp:
 		s.session, s.stamped = it.session, false
-		s.perform(s.order.up(now), nil)
+		s.perform(s.order.up(t), nil)
 	case itemDown:
 		s.order.down(it.why)
 	case itemBatch:
 		s.last = it.at
-		s.perform(s.order.batch(it.seq, now), it)
+		s.perform(s.order.batch(it.seq, t), it)
 	}
 	if it.dropped > 0 {
-		s.perform(s.order.dropped(it.dropped, it.last, now), nil)
+		s.perform(s.order.dropped(it.dropped, it.last, t), nil)
 	}
 }
 
@@ -101,10 +101,10 @@ func (s *subscriber) perform(st step, live *item) {
 	case replay:
 		s.show()
 		end, why := s.fetch(st)
-		now := time.Now().UnixNano()
-		s.purge(s.order.ended(end, why, now).purge)
+		t := now()
+		s.purge(s.order.ended(end, why, t).purge)
 		if live != nil {
-			s.perform(s.order.settle(live.seq, now), live)
+			s.perform(s.order.settle(live.seq, t), live)
 		}
 	}
 }
@@ -133,7 +133,7 @@ func (s *subscriber) fetch(st step) (end replayEnd, why string) {
 
 // replayed is the reply function of a running replay.
 func (s *subscriber) replayed(seq uint64, payload []byte, first bool) (next uint64, ok bool) {
-	st := s.order.replayed(seq, first, time.Now().UnixNano())
+	st := s.order.replayed(seq, first, now())
 	s.purge(st.purge)
 	if st.do == apply {
 		s.index(payload)
@@ -149,11 +149,11 @@ func (s *subscriber) index(payload []byte) (at float64) {
 	if err != nil {
 		b.Events = b.Events[:0]
 	}
-	now := time.Now().UnixNano()
+	t := now()
 	cleared := false
 	for i := range b.Events {
 		e := &b.Events[i]
-		s.sink.Apply(s.member, e, now)
+		s.sink.Apply(s.member, e, t)
 		cleared = cleared || e.Kind == event.Cleared && (e.Tier == event.TierGPU || e.Tier == event.TierAll)
 	}
 	if cleared {
@@ -192,7 +192,7 @@ func (s *subscriber) lag(stamp float64, arrived int64) {
 	if stamp <= 0 {
 		return
 	}
-	delay := float64(time.Now().UnixNano())/1e9 - stamp
+	delay := float64(now())/1e9 - stamp
 	if !s.stamped || delay < s.promptly {
 		s.promptly, s.stamped = delay, true
 	}
@@ -214,14 +214,14 @@ func (s *subscriber) purge(cause string) {
 // show publishes the state where it differs from the one shown.
 func (s *subscriber) show() {
 	state, why := s.order.state()
-	now := time.Now().UnixNano()
+	t := now()
 	next := view.Sync{
 		State: state, Why: why, Since: s.shown.Since,
 		LastEvent: s.last, LastSeq: s.order.live.seq,
 		Lost: s.order.lost, Connected: s.order.connected,
 	}
 	if state != s.shown.State || s.shown.Since == 0 {
-		next.Since = now
+		next.Since = t
 	}
 	if next == s.shown {
 		return

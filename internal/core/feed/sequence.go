@@ -49,9 +49,9 @@ type cursor struct {
 type history uint8
 
 const (
-	unknown  history = iota // nothing applied yet
-	complete                // every batch since the engine's start
-	partial                 // an older part is lost
+	nothing history = iota // nothing applied yet
+	whole                  // every batch since the engine's start
+	partial                // an older part is lost
 )
 
 // sequence follows one publisher's numbering and says what to do with each
@@ -105,7 +105,7 @@ func (q *sequence) mayReplay(now int64) bool { return q.canReplay && now >= q.no
 // publisher.
 func (q *sequence) forget(now int64) {
 	q.live, q.applied = cursor{}, cursor{}
-	q.history, q.open, q.retry = unknown, false, false
+	q.history, q.open, q.retry = nothing, false, false
 	q.since = now
 }
 
@@ -128,7 +128,7 @@ func (q *sequence) up(now int64) (s step) {
 	if q.applied.ok && (!q.live.ok || q.live.seq < q.applied.seq) {
 		q.live = q.applied
 	}
-	if q.history == unknown {
+	if q.history == nothing {
 		return q.ask(s, now)
 	}
 	return s
@@ -143,7 +143,7 @@ func (q *sequence) replayable(now int64) (s step) {
 	switch {
 	case q.history == partial:
 		q.retry = true // with the next batch
-	case q.history == unknown && q.connected:
+	case q.history == nothing && q.connected:
 		return q.ask(s, now)
 	}
 	return s
@@ -216,7 +216,7 @@ func (q *sequence) batch(seq uint64, now int64) (s step) {
 	if seq == q.next() && !q.open && (!again || seq == 0) {
 		return q.accept(s, seq)
 	}
-	if seq > q.next() && q.history != unknown {
+	if seq > q.next() && q.history != nothing {
 		from := q.next()
 		if before.ok {
 			from = max(from, before.seq+1)
@@ -225,7 +225,7 @@ func (q *sequence) batch(seq uint64, now int64) (s step) {
 	}
 	if q.mayReplay(now) {
 		q.retrying = again
-		q.open = q.history != unknown
+		q.open = q.history != nothing
 		return q.fill(s, seq)
 	}
 	return q.accept(q.abandon(s, seq, now), seq)
@@ -234,8 +234,8 @@ func (q *sequence) batch(seq uint64, now int64) (s step) {
 // accept applies a batch that stands where it should.
 func (q *sequence) accept(s step, seq uint64) step {
 	q.applied = cursor{seq, true}
-	if q.history == unknown || seq == 0 {
-		q.history, q.retry = complete, false
+	if q.history == nothing || seq == 0 {
+		q.history, q.retry = whole, false
 	}
 	s.do = apply
 	return s
@@ -268,7 +268,7 @@ func (q *sequence) dropped(n, last uint64, now int64) (s step) {
 	}
 	q.missed += n
 	if q.mayReplay(now) {
-		q.overflowed, q.open = true, q.history != unknown
+		q.overflowed, q.open = true, q.history != nothing
 		return q.ask(s, now)
 	}
 	s = q.abandon(s, last+1, now)
@@ -334,14 +334,14 @@ func (q *sequence) ended(end replayEnd, why string, now int64) (s step) {
 	switch {
 	case end == replayFilled:
 		q.open = false
-		if q.history == unknown {
-			q.history = complete
+		if q.history == nothing {
+			q.history = whole
 		}
 	case end == replayAborted:
 		q.open = q.applied.ok && !kept
 	case kept:
 		q.why, q.open = why, false
-	case q.until == 0 && (q.history != unknown || !q.applied.ok):
+	case q.until == 0 && (q.history != nothing || !q.applied.ok):
 		q.why = why // nothing is known to be missing
 	default:
 		q.why = why
@@ -353,7 +353,7 @@ func (q *sequence) ended(end replayEnd, why string, now int64) (s step) {
 // settle decides about the live batch that waited for a replay.
 func (q *sequence) settle(seq uint64, now int64) (s step) {
 	switch {
-	case q.open || q.history == unknown || q.applied.ok && seq <= q.applied.seq:
+	case q.open || q.history == nothing || q.applied.ok && seq <= q.applied.seq:
 		return s
 	case q.applied.ok && seq != q.next():
 		s = q.abandon(s, seq, now)
@@ -365,7 +365,7 @@ func (q *sequence) settle(seq uint64, now int64) (s step) {
 // gone there too.
 func (q *sequence) cleared() {
 	if q.history == partial && !q.open {
-		q.history, q.retry = complete, false
+		q.history, q.retry = whole, false
 	}
 }
 
@@ -376,9 +376,9 @@ func (q *sequence) state() (st view.SyncState, why string) {
 		return view.Connecting, q.why
 	case q.open:
 		return view.Gap, "batches missing"
-	case q.history == unknown && q.replaying:
+	case q.history == nothing && q.replaying:
 		return view.CatchingUp, "replaying history"
-	case q.history == unknown:
+	case q.history == nothing:
 		return view.CatchingUp, "no event yet"
 	case q.history == partial && q.why != "":
 		return view.Partial, q.why

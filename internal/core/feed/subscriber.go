@@ -12,13 +12,14 @@ import (
 	"github.com/go-zeromq/zmq4"
 
 	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/index"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
 
 // sink is the part of the index a subscriber writes.
 type sink interface {
-	Apply(m pod.Member, e *event.Event, now int64)
+	Apply(m pod.Member, e *event.Event, now int64) index.Outcome
 	Purge(m pod.Member)
 }
 
@@ -131,6 +132,9 @@ func (s *subscriber) read(ctx context.Context) {
 // receive queues one connection's batches until it ends.
 func (s *subscriber) receive(ctx context.Context, src FrameSource) error {
 	defer src.Close()
+	// A connection that was accepted does not know our context.
+	stop := context.AfterFunc(ctx, func() { src.Close() })
+	defer stop()
 	session, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s.count.add(func(c *Counters) {
@@ -164,7 +168,7 @@ func (s *subscriber) receive(ctx context.Context, src FrameSource) error {
 		if err != nil {
 			continue
 		}
-		if !s.queue.put(ctx, item{seq: seq, payload: payload, at: time.Now().UnixNano()}) {
+		if !s.queue.put(ctx, item{seq: seq, payload: payload, at: now()}) {
 			s.count.add(func(c *Counters) { c.QueueDrops++ })
 		}
 	}

@@ -1,0 +1,442 @@
+package feed
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-zeromq/zmq4"
+	"github.com/go-zeromq/zmq4/security/plain"
+	"go.uber.org/goleak"
+
+	"github.com/eppctl/eppctl/internal/sim/zmtp"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// quick are limits that make a test of silence short.
+var quick = Limits{Dial: time.Second, Handshake: 300 * time.Millisecond, Ping: 50 * time.Millisecond, Write: time.Second}
+
+// peer is a scripted ZMTP peer: script runs for each accepted connection, then
+// the connection is closed.
+func peer(t *testing.T, script func(net.Conn)) (endpoint string) {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	conns := make(chan net.Conn, 1000)
+	go func() {
+		defer close(done)
+		for {
+			nc, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			conns <- nc
+			script(nc)
+			nc.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		ln.Close()
+		for {
+			select {
+			case nc := <-conns:
+				nc.Close()
+			case <-done:
+				return
+			}
+		}
+	})
+	return "tcp://" + ln.Addr().String()
+}
+
+// publisherPeer is a scripted publisher past its handshake and subscription.
+func publisherPeer(t *testing.T, minor byte, script func(*zmtp.Conn)) string {
+	t.Helper()
+	return peer(t, func(nc net.Conn) {
+		c, err := zmtp.Handshake(nc, "PUB", minor)
+		if err != nil {
+			return // the test sees it on its side
+		}
+		if _, frames, err := c.Recv(); err == nil && bytes.Equal(frames[0], []byte{1}) {
+			script(c)
+		}
+	})
+}
+
+func subscribeTo(t *testing.T, ctx context.Context, endpoint string, lim Limits) *link {
+	t.Helper()
+	src, err := dialled{dialer{lim: lim}, endpoint}.open(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { src.Close() })
+	return src.(*link)
+}
+
+// dialFault dials and expects a failure.
+func dialFault(t *testing.T, endpoint string) error {
+	t.Helper()
+	l, err := dialer{lim: quick}.dial(t.Context(), endpoint, zmq4.Sub)
+	if err == nil {
+		l.Close()
+		t.Fatal("dial succeeded")
+	}
+	return err
+}
+
+func wantFault(t *testing.T, err error, want Fault, text string) {
+	t.Helper()
+	if err == nil || faultOf(err) != want || !strings.Contains(err.Error(), text) {
+		t.Errorf("error %v, want fault %q with %q", err, want, text)
+	}
+}
+
+func TestDialFaults(t *testing.T) {
+	closed := peer(t, func(net.Conn) {})
+	silent := peer(t, func(nc net.Conn) { io.Copy(io.Discard, nc) })
+	http := peer(t, func(nc net.Conn) {
+		nc.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+		io.Copy(io.Discard, nc) // a server that waits for the end of a request line
+		io.WriteString(nc, "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\n\r\n400 Bad Request: a text to fill sixty-four bytes")
+	})
+	ready := func(body string) string {
+		return peer(t, func(nc net.Conn) {
+			nc.Write(zmtp.AppendCommand(zmtp.Greeting(1), "READY", []byte(body)))
+			io.Copy(io.Discard, nc)
+		})
+	}
+	prop := func(k, v string) string {
+		b := append([]byte{byte(len(k))}, k...)
+		return string(binary.BigEndian.AppendUint32(b, uint32(len(v)))) + v
+	}
+	raw := func(b string) string {
+		return peer(t, func(nc net.Conn) { io.WriteString(nc, b); io.Copy(io.Discard, nc) })
+	}
+	greeting := string(zmtp.Greeting(1))
+	for _, c := range []struct {
+		name, endpoint string
+		fault          Fault
+		text           string
+	}{
+		{"no port", "tcp://127.0.0.1", FaultDial, "port"},
+		{"other transport", "ipc:///tmp/x", FaultDial, "tcp"},
+		{"refused", "tcp://127.0.0.1:1", FaultDial, "refused"},
+		{"ZF-02 silent accept", silent, FaultHandshake, "timeout"},
+		{"ZF-02 HTTP port", http, FaultProtocol, "greeting"},
+		{"ZF-03 accept and close", closed, FaultHandshake, ""},
+		{"ZF-12 no metadata", ready(""), FaultProtocol, "malformed"},
+		{"ZF-12 cut metadata", ready("\x02ab"), FaultProtocol, "malformed"},
+		{"ZF-12 unknown type", ready(prop("Socket-Type", "FOO")), FaultProtocol, "malformed"},
+		{"ZF-12 router", ready(prop("Socket-Type", "ROUTER")), FaultProtocol, "not compatible"},
+		{"ERROR command", raw(greeting + string(zmtp.AppendCommand(nil, "ERROR", []byte("\x03bad")))), FaultProtocol, ""},
+		{"empty command", raw(greeting + "\x04\x00"), FaultProtocol, ""},
+		{"ZMTP 2", raw("\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x01\x01" + strings.Repeat("\x00", 52)), FaultProtocol, "version"},
+		{"other mechanism", raw("\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x03\x01CURVE" + strings.Repeat("\x00", 47)), FaultProtocol, "mechanism"},
+		{"endless MORE", raw(greeting + strings.Repeat("\x01\x00", 100)), FaultOversize, "frames"},
+	} {
+		t.Run(c.name, func(t *testing.T) { wantFault(t, dialFault(t, c.endpoint), c.fault, c.text) })
+	}
+	for _, body := range []string{prop("socket-type", "PUB"), prop("Socket-Type", "XPUB")} {
+		t.Run("ZF-12 accepted "+body[1:], func(t *testing.T) {
+			l, err := dialer{lim: quick}.dial(t.Context(), ready(body), zmq4.Sub)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Close()
+		})
+	}
+}
+
+// ZF-11: the length is what kills a plain zmq4 connection.
+func TestHugeLengths(t *testing.T) {
+	for _, size := range []uint64{1<<31 - 1, 1 << 31, 100_000_000_000, 1 << 50, 1<<63 - 1, 1 << 63, 1<<64 - 1} {
+		header := binary.BigEndian.AppendUint64([]byte{flagLong | flagCommand}, size)
+		before := heap()
+		t.Run(fmt.Sprintf("ZF-11 handshake %d", size), func(t *testing.T) {
+			at := peer(t, func(nc net.Conn) {
+				nc.Write(append(zmtp.Greeting(1), header...))
+				io.Copy(io.Discard, nc)
+			})
+			wantFault(t, dialFault(t, at), FaultOversize, "frame too large")
+		})
+		for _, flags := range []byte{flagLong, flagLong | flagMore, flagLong | flagCommand} {
+			header[0] = flags
+			t.Run(fmt.Sprintf("ZF-11 stream %d flags %d", size, flags), func(t *testing.T) {
+				at := publisherPeer(t, 1, func(c *zmtp.Conn) {
+					c.Write(header)
+					io.Copy(io.Discard, c)
+				})
+				_, err := subscribeTo(t, t.Context(), at, quick).Recv()
+				wantFault(t, err, FaultOversize, "frame too large")
+			})
+		}
+		if grown := int64(heap()) - int64(before); grown > 1<<20 {
+			t.Errorf("length %d: heap grew by %d bytes", size, grown)
+		}
+	}
+}
+
+func heap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
+
+func TestMessageLimits(t *testing.T) {
+	half := make([]byte, 17<<19)
+	frames := make([][]byte, 17)
+	for _, c := range []struct {
+		name   string
+		frames [][]byte
+	}{{"ZF-13 17 frames", frames}, {"ZF-13 17 MiB in 2 frames", [][]byte{half, half}}} {
+		t.Run(c.name, func(t *testing.T) {
+			at := publisherPeer(t, 1, func(p *zmtp.Conn) {
+				p.Send([]byte("small"))
+				p.Send(c.frames...)
+			})
+			l := subscribeTo(t, t.Context(), at, quick)
+			if got, err := l.Recv(); err != nil || string(got[0]) != "small" {
+				t.Fatalf("%q, %v", got, err)
+			}
+			_, err := l.Recv()
+			wantFault(t, err, FaultOversize, "")
+		})
+	}
+	t.Run("16 frames and 16 MiB pass", func(t *testing.T) {
+		whole := make([]byte, 16<<20)
+		at := publisherPeer(t, 1, func(p *zmtp.Conn) {
+			p.Send(frames[:16]...)
+			p.Send(whole)
+		})
+		lim := quick
+		lim.Ping = 5 * time.Second
+		l := subscribeTo(t, t.Context(), at, lim)
+		if got, err := l.Recv(); err != nil || len(got) != 16 {
+			t.Fatalf("%d frames, %v", len(got), err)
+		}
+		if got, err := l.Recv(); err != nil || len(got[0]) != 16<<20 {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestEndOfConnection(t *testing.T) {
+	wire := zmtp.AppendMessage(nil, []byte("topic"), make([]byte, 8), make([]byte, 300))
+	for _, c := range []struct {
+		name  string
+		end   func(*zmtp.Conn)
+		fault Fault
+	}{
+		{"ZF-04 FIN in a header", func(p *zmtp.Conn) { p.Write(wire[:1]) }, FaultTruncated},
+		{"ZF-04 FIN in a body", func(p *zmtp.Conn) { p.Write(wire[:30]) }, FaultTruncated},
+		{"ZF-04 FIN between frames", func(p *zmtp.Conn) { p.Write(wire[:7]) }, FaultTruncated},
+		{"ZF-04 FIN", func(p *zmtp.Conn) {}, FaultEOF},
+		{"ZF-04 RST", func(p *zmtp.Conn) { p.Conn.(*net.TCPConn).SetLinger(0) }, FaultReset},
+		{"stall in a frame, 3.1", func(p *zmtp.Conn) { p.Write(wire[:30]); io.Copy(io.Discard, p) }, FaultTimeout},
+		{"ZF-09 no answer to PING", func(p *zmtp.Conn) { io.Copy(io.Discard, p) }, FaultTimeout},
+		{"command with MORE", func(p *zmtp.Conn) { p.Write([]byte{5, 1, 0, 4, 1, 0}); io.Copy(io.Discard, p) }, FaultProtocol},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			at := publisherPeer(t, 1, func(p *zmtp.Conn) {
+				p.Write(wire)
+				c.end(p)
+			})
+			l := subscribeTo(t, t.Context(), at, quick)
+			if got, err := l.Recv(); err != nil || len(got) != 3 {
+				t.Fatalf("%q, %v", got, err)
+			}
+			_, err := l.Recv()
+			wantFault(t, err, c.fault, "")
+			if _, again := l.Recv(); again == nil {
+				t.Error("a dead link received")
+			}
+		})
+	}
+	t.Run("stall in a frame, 3.0", func(t *testing.T) {
+		at := publisherPeer(t, 0, func(p *zmtp.Conn) { p.Write(wire[:30]); io.Copy(io.Discard, p) })
+		_, err := subscribeTo(t, t.Context(), at, quick).Recv()
+		wantFault(t, err, FaultTimeout, "")
+	})
+}
+
+func TestHeartbeats(t *testing.T) {
+	t.Run("ZF-07 peer pings", func(t *testing.T) {
+		p, err := zmtp.Listen("127.0.0.1:0", zmtp.Options{Heartbeat: 20 * time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		lim := quick
+		lim.Ping = time.Minute // so that only our answers keep the connection
+		l := subscribeTo(t, t.Context(), "tcp://"+p.Addr(), lim)
+		go func() {
+			for p.Pongs() < 10 {
+				time.Sleep(time.Millisecond)
+			}
+			p.Send("t", 1, []byte("x"))
+		}()
+		got, err := l.Recv() // the only message; PINGs never come out
+		if err != nil || len(got) != 3 || l.Commands() < 10 {
+			t.Fatalf("%q, %v after %d commands", got, err, l.Commands())
+		}
+		if major, minor := l.Peer(); major != 3 || minor != 1 {
+			t.Errorf("peer %d.%d", major, minor)
+		}
+	})
+	t.Run("ZF-08 idle peer that answers", func(t *testing.T) {
+		p, err := zmtp.Listen("127.0.0.1:0", zmtp.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		l := subscribeTo(t, t.Context(), "tcp://"+p.Addr(), quick)
+		go func() {
+			for p.Pings() < 10 {
+				time.Sleep(time.Millisecond)
+			}
+			p.Send("t", 1, nil)
+		}()
+		if got, err := l.Recv(); err != nil || len(got) != 3 {
+			t.Fatalf("%q, %v", got, err)
+		}
+	})
+	t.Run("ZF-10 peer of ZMTP 3.0 is not pinged", func(t *testing.T) {
+		p, err := zmtp.Listen("127.0.0.1:0", zmtp.Options{Legacy: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer p.Close()
+		l := subscribeTo(t, t.Context(), "tcp://"+p.Addr(), quick)
+		go func() {
+			time.Sleep(12 * quick.Ping)
+			p.Send("t", 1, nil)
+		}()
+		if got, err := l.Recv(); err != nil || len(got) != 3 || p.Pings() != 0 {
+			t.Fatalf("%q, %v, %d pings", got, err, p.Pings())
+		}
+	})
+}
+
+// ZF-16
+func TestCancelEndsRecv(t *testing.T) {
+	at := publisherPeer(t, 1, func(p *zmtp.Conn) { io.Copy(io.Discard, p) })
+	ctx, cancel := context.WithCancel(t.Context())
+	l := subscribeTo(t, ctx, at, Limits{})
+	end := make(chan error)
+	go func() {
+		_, err := l.Recv()
+		end <- err
+	}()
+	cancel()
+	select {
+	case err := <-end:
+		wantFault(t, err, FaultClosed, "")
+	case <-time.After(10 * time.Second):
+		t.Fatal("Recv goes on")
+	}
+}
+
+// ZF-15: goroutines and descriptors return to where they were, half of the
+// links being closed with data unread.
+func TestOpenClose(t *testing.T) {
+	p, err := zmtp.Listen("127.0.0.1:0", zmtp.Options{Queue: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	fds := func() int {
+		d, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip("no /proc") // not Linux; goleak still counts goroutines
+		}
+		return len(d)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	before := fds()
+	for i := range 1000 {
+		src, err := dialled{dialer{}, "tcp://" + p.Addr()}.open(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 {
+			p.Send("t", uint64(i), make([]byte, 1000))
+		}
+		src.Close()
+	}
+	for end := time.Now().Add(10 * time.Second); p.Subscribers() > 0 || fds() > before+1; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d descriptors, %d before; %d subscribers left", fds(), before, p.Subscribers())
+		}
+	}
+}
+
+// ZF-17: PLAIN needs a new Security per connection.
+func TestPlain(t *testing.T) {
+	at := peer(t, func(nc net.Conn) { plainServer(nc, "user", "secret") })
+	d := dialer{lim: quick, security: func() zmq4.Security { return plain.Security("user", "secret") }}
+	for range 2 {
+		l, err := d.dial(t.Context(), at, zmq4.Sub)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Close()
+	}
+	d.security = func() zmq4.Security { return plain.Security("user", "wrong") }
+	if l, err := d.dial(t.Context(), at, zmq4.Sub); err == nil {
+		l.Close()
+		t.Error("a wrong password passed")
+	} else {
+		wantFault(t, err, FaultProtocol, "")
+	}
+}
+
+// plainServer is the server half of the PLAIN handshake.
+func plainServer(nc net.Conn, user, password string) {
+	g := zmtp.Greeting(1)
+	clear(g[12:32])
+	copy(g[12:], "PLAIN")
+	g[32] = 1
+	nc.Write(g)
+	if _, err := io.CopyN(io.Discard, nc, 64); err != nil {
+		return
+	}
+	read := func() []byte {
+		var h [2]byte
+		if _, err := io.ReadFull(nc, h[:]); err != nil {
+			return nil
+		}
+		b := make([]byte, h[1])
+		io.ReadFull(nc, b)
+		return b
+	}
+	hello := fmt.Sprintf("\x05HELLO%c%s%c%s", len(user), user, len(password), password)
+	if string(read()) != hello {
+		nc.Write(zmtp.AppendCommand(nil, "ERROR", []byte("\x06denied")))
+		io.Copy(io.Discard, nc)
+		return
+	}
+	nc.Write(zmtp.AppendCommand(nil, "WELCOME", nil))
+	read() // INITIATE
+	nc.Write(zmtp.Ready("PUB"))
+}
+
+func TestFaultOfOtherErrors(t *testing.T) {
+	if f := faultOf(errors.New("x")); f != FaultProtocol {
+		t.Error(f)
+	}
+}
