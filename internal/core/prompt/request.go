@@ -68,7 +68,8 @@ func Parse(path, contentType string, body []byte, lim Limits) (*Request, *Proble
 	if r.Model == "" {
 		r.Model = lim.DefaultModel
 	}
-	if r.Model == "" && !lim.Cut && r.Kind != Generate { // SGLang's /generate has no model
+	// SGLang's /generate has no model.
+	if r.Model == "" && !lim.Cut && !w.unread && r.Kind != Generate {
 		return nil, missingModel()
 	}
 	w.conclude()

@@ -21,7 +21,6 @@ func TestParse(t *testing.T) {
 	for _, c := range []struct {
 		name, path, body string
 		want             prompt.Request // Kind, N, Model "m" and Prompts 1 are filled in where zero
-		byDefault        string
 		noModel          bool
 	}{
 		{name: "EP-16d no stream field", path: completions, body: `{"model":"m","prompt":"hi"}`, want: prompt.Request{Shape: tokenizer.Completion, Chars: 2}},
@@ -57,10 +56,11 @@ func TestParse(t *testing.T) {
 		{name: "EP-16e NaN", path: completions, body: `{"model":"m","prompt":"a NaN","temperature":NaN,"top_p":-Infinity}`, want: prompt.Request{Chars: 5, Unmatched: reason.BodyNotJSON}},
 		{name: "EP-16e 9000 levels", path: completions, body: `{"model":"m","prompt":"a","x":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}`, want: prompt.Request{Shape: tokenizer.Completion, Chars: 1}},
 		{name: "EP-16e 10k deep", path: completions, body: `{"model":"m","prompt":"a","x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, want: prompt.Request{Chars: 1, Unmatched: reason.BodyNotJSON}},
+		{name: "EP-16e 10k deep before the model", path: completions, body: `{"x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `,"model":"m"}`, noModel: true, want: prompt.Request{Prompts: -1, Unmatched: reason.BodyNotJSON}},
 		{name: "EP-16e huge numbers", path: completions, body: `{"model":"m","prompt":"a","n":1e400,"max_tokens":` + strings.Repeat("9", 400) + `,"seed":-1e-999}`, want: prompt.Request{Shape: tokenizer.Completion, Chars: 1}},
 		{name: "escaped key", path: completions, body: `{"\u006dodel":"m","prom\u0070t":[5]}`, want: prompt.Request{TokenIDs: []uint32{5}}},
 		{name: "byte order mark", path: completions, body: "\ufeff" + `{"model":"m","prompt":[5]}`, want: prompt.Request{TokenIDs: []uint32{5}}},
-		{name: "UTF-16", path: completions, body: "{\x00}\x00", byDefault: "m", want: prompt.Request{Prompts: -1, Unmatched: reason.BodyNotJSON}},
+		{name: "UTF-16", path: completions, body: "{\x00}\x00", noModel: true, want: prompt.Request{Prompts: -1, Unmatched: reason.BodyNotJSON}},
 
 		{name: "O-72 text content", path: chat, body: `{"model":"m","messages":[{"role":"user","content":"Hello"}]}`, want: prompt.Request{Shape: tokenizer.Chat, Chars: 13}},
 		{name: "O-72 text parts", path: chat, body: `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"Hello"}]}]}`, want: prompt.Request{Shape: tokenizer.Chat, Chars: 13}},
@@ -74,11 +74,14 @@ func TestParse(t *testing.T) {
 		{name: "embeddings", path: "/v1/embeddings", body: `{"model":"m","input":["a"]}`, want: prompt.Request{Prompts: -1, Chars: 5, Unmatched: reason.Shape}},
 		{name: "SGLang text", path: "/generate", body: `{"text":"hi","lora_path":"sql","sampling_params":{"max_new_tokens":4,"n":3}}`, noModel: true, want: prompt.Request{Shape: tokenizer.Completion, Chars: 2, Adapter: "sql", MaxTokens: 4, N: 3}},
 		{name: "SGLang ids", path: "/generate", body: `{"input_ids":[1,2]}`, noModel: true, want: prompt.Request{TokenIDs: []uint32{1, 2}}},
+		{name: "options of sampling_params", path: "/inference/v1/generate", body: `{"model":"m","token_ids":[1],"sampling_params":{"model":"x","cache_salt":"x","token_ids":[2],"prompt_logprobs":1}}`, want: prompt.Request{Unmatched: reason.CacheBypassed}},
+		{name: "SGLang scores the prompt", path: "/generate", body: `{"input_ids":[1,2],"return_logprob":true,"logprob_start_len":0}`, noModel: true, want: prompt.Request{Unmatched: reason.CacheBypassed}},
+		{name: "SGLang scores the answer", path: "/generate", body: `{"input_ids":[1,2],"return_logprob":true}`, noModel: true, want: prompt.Request{TokenIDs: []uint32{1, 2}}},
 		{name: "SGLang image", path: "/generate", body: `{"input_ids":[1,2],"image_data":"AA"}`, noModel: true, want: prompt.Request{Media: 1, Unmatched: reason.Shape}},
 		{name: "vLLM generate", path: "/inference/v1/generate", body: `{"model":"m","token_ids":[1,2],"features":null}`, want: prompt.Request{TokenIDs: []uint32{1, 2}}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, problem := prompt.Parse(c.path, "application/json", []byte(c.body), prompt.Limits{DefaultModel: c.byDefault})
+			got, problem := prompt.Parse(c.path, "application/json", []byte(c.body), prompt.Limits{})
 			if problem != nil {
 				t.Fatalf("refused: %+v", problem)
 			}

@@ -25,7 +25,10 @@ type walker struct {
 	echo      bool
 	logprobs  bool // per output token; with echo, per prompt token too
 	promptLP  bool
+	scored    bool // SGLang: logprobs from scoreFrom on, below 0 = of the answer only
+	scoreFrom int
 	python    bool // JSON only as Python reads it
+	unread    bool // not even that: no field is known
 }
 
 // content is what one field adds to the request.
@@ -50,15 +53,16 @@ const (
 func (w *walker) body(b []byte) *Problem {
 	b, known := trimBOM(b)
 	if !known { // UTF-16 or UTF-32: JSON for Python, and not worth a reader here
-		w.python = true
+		w.python, w.unread = true, true
 		return nil
 	}
+	w.scoreFrom = -1
 	err := w.read(b)
 	if err != nil && !w.lim.Cut {
 		// NaN and Infinity are JSON for Python. Read again without them.
 		if fixed, changed := withoutConstants(b); changed {
 			*w.r = Request{Kind: w.r.Kind, N: 1}
-			*w = walker{r: w.r, lim: w.lim, python: true}
+			*w = walker{r: w.r, lim: w.lim, scoreFrom: -1, python: true}
 			err = w.read(fixed)
 		}
 	}
@@ -68,7 +72,7 @@ func (w *walker) body(b []byte) *Problem {
 	case errors.Is(err, tokenizer.ErrNotObject):
 		return notObject()
 	case tooDeep(err): // Python's limit differs by version; the engine decides
-		w.python = true
+		w.python, w.unread = true, true
 		return nil
 	}
 	return invalidJSON(w.d.InputOffset())
@@ -97,33 +101,23 @@ func (w *walker) member(name []byte) (err error) {
 		r.Adapter, _, err = w.text()
 	case "stream":
 		r.Stream, err = w.isTrue()
-	case "n":
-		r.N, err = w.number()
-		r.N = max(r.N, 1)
-	case "max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens":
-		var n int
-		if n, err = w.number(); n > 0 {
-			r.MaxTokens = n
-		}
 	case "sampling_params":
 		if w.d.PeekKind() != '{' {
 			return w.d.SkipValue()
 		}
-		return tokenizer.Members(w.d, w.member)
+		return tokenizer.Members(w.d, w.sampling)
 	case "cache_salt":
 		var ok bool
 		r.Salt, ok, err = w.text()
 		w.badSalt = !ok
 	case "extra_key":
 		r.Private, err = w.given()
-	case "truncate_prompt_tokens":
-		w.truncated, err = w.given()
-	case "prompt_logprobs":
-		w.promptLP, err = w.given()
 	case "echo":
 		w.echo, err = w.isTrue()
-	case "logprobs":
-		w.logprobs, err = w.given()
+	case "return_logprob":
+		w.scored, err = w.isTrue()
+	case "logprob_start_len":
+		w.scoreFrom, err = w.number()
 	case "prompt_embeds", "input_embeds":
 		var is bool
 		is, err = w.given()
@@ -135,8 +129,34 @@ func (w *walker) member(name []byte) (err error) {
 		}
 	case "tools", "instructions", "system":
 		return w.bulk(&w.around)
-	default:
+	case "prompt", "text", "input_ids", "token_ids", "messages", "input":
 		return w.content(string(name))
+	default:
+		return w.sampling(name)
+	}
+	return err
+}
+
+// sampling reads the options that stand at the top of an OpenAI body and in
+// sampling_params of a generate body.
+func (w *walker) sampling(name []byte) (err error) {
+	switch string(name) {
+	case "n":
+		w.r.N, err = w.number()
+		w.r.N = max(w.r.N, 1)
+	case "max_tokens", "max_completion_tokens", "max_output_tokens", "max_new_tokens":
+		var n int
+		if n, err = w.number(); n > 0 {
+			w.r.MaxTokens = n
+		}
+	case "truncate_prompt_tokens":
+		w.truncated, err = w.given()
+	case "prompt_logprobs":
+		w.promptLP, err = w.given()
+	case "logprobs":
+		w.logprobs, err = w.given()
+	default:
+		return w.d.SkipValue()
 	}
 	return err
 }
@@ -215,9 +235,10 @@ func (w *walker) conclude() {
 		r.Unmatched = reason.BodyNotJSON
 	case r.Private:
 		r.Unmatched = reason.PrivateCache
-	case w.promptLP || w.echo && w.logprobs:
+	case w.promptLP || w.echo && w.logprobs || w.scored && w.scoreFrom >= 0:
 		// vLLM asked for logprobs of the prompt does not read its cache
 		// (vLLM 0.32.0 measured); with echo the plain logprobs are just that.
+		// SGLang reads it up to the first token it must score.
 		r.Unmatched = reason.CacheBypassed
 	case r.Media > 0 || w.embeds || w.truncated || w.badSalt:
 		r.Unmatched = reason.Shape
