@@ -1,0 +1,247 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"github.com/eppctl/eppctl/internal/core/pick"
+)
+
+// Bounds of the admin API: it must never cost the picks anything.
+const (
+	adminInFlight   = 8
+	explainDeadline = time.Second
+	stateRows       = 256 // default and greatest page of /v1/state
+	pickRows        = 256
+)
+
+// APIVersion stands in every object of the admin API. It is additive: consumers
+// ignore fields they do not know.
+const APIVersion = "eppctl/v1"
+
+// admin is the HTTP API behind explain and top. It only reads: no counter, no
+// breaker and no speculative entry moves because somebody looks.
+//
+//	GET  /v1/version
+//	POST /v1/explain?path=/v1/chat/completions
+//	         The request itself, as a client would send it: the body verbatim,
+//	         its headers as headers, the gateway's subset as header
+//	         x-gateway-destination-endpoint-subset. Answers an Explanation, or
+//	         the refusal that serve would send, with its status.
+//	GET  /v1/explain/{request-id}
+//	GET  /v1/picks?pod=&limit=
+//	GET  /v1/state?sort=&limit=&filter=
+//	GET  /v1/names?kind=pod|model
+//
+// No answer holds prompt text or token ids.
+type admin struct {
+	picker  *Picker
+	version Version
+	slots   chan struct{}
+	log     *slog.Logger
+	begun   time.Time
+}
+
+func newAdmin(p *Picker, v Version, log *slog.Logger) *admin {
+	return &admin{picker: p, version: v, slots: make(chan struct{}, adminInFlight), log: log, begun: time.Now()}
+}
+
+// handler is the API behind its guards.
+func (a *admin) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/version", a.getVersion)
+	mux.HandleFunc("POST /v1/explain", a.postExplain)
+	mux.HandleFunc("GET /v1/explain/{id...}", a.getExplain)
+	mux.HandleFunc("GET /v1/picks", a.getPicks)
+	mux.HandleFunc("GET /v1/state", a.getState)
+	mux.HandleFunc("GET /v1/names", a.getNames)
+	return a.guard(mux)
+}
+
+// guard bounds the requests in flight and turns away web pages that reached a
+// loopback port by a name of their own (DNS rebinding).
+func (a *admin) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !namesUs(r.Host) {
+			writeError(w, http.StatusForbidden, "E_HOST", "the Host header names neither an address nor localhost", "")
+			return
+		}
+		select {
+		case a.slots <- struct{}{}:
+			defer func() { <-a.slots }()
+		default:
+			w.Header().Set("Retry-After", "1")
+			writeError(w, http.StatusTooManyRequests, "E_BUSY", strconv.Itoa(adminInFlight)+" admin requests are in flight", "try again")
+			return
+		}
+		defer func() {
+			if p := recover(); p != nil {
+				a.log.Error("admin: panic", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+				writeError(w, http.StatusInternalServerError, "E_INTERNAL", "the admin API failed", "")
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+func namesUs(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	_, err := netip.ParseAddr(trimBrackets(host))
+	return err == nil || host == "localhost" || host == "" || host == unixHost
+}
+
+// unixHost is the Host that clients of a unix socket send.
+const unixHost = "eppctl"
+
+func trimBrackets(s string) string {
+	if len(s) > 1 && s[0] == '[' && s[len(s)-1] == ']' {
+		return s[1 : len(s)-1]
+	}
+	return s
+}
+
+func (a *admin) getVersion(w http.ResponseWriter, _ *http.Request) {
+	writeJSON(w, http.StatusOK, struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Version
+		UptimeMs int64 `json:"uptime_ms"`
+	}{APIVersion, "Version", a.version, time.Since(a.begun).Milliseconds()})
+}
+
+func (a *admin) postExplain(w http.ResponseWriter, r *http.Request) {
+	limit := a.picker.requestLimit()
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limit)))
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		writeRefusal(w, tooLarge(limit))
+		return
+	} else if err != nil {
+		return // the client is gone
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), min(explainDeadline, a.picker.deadline()))
+	defer cancel()
+	x, no := a.picker.Explain(ctx, askOf(r, body))
+	if no != nil && x == nil {
+		writeRefusal(w, no)
+		return
+	}
+	writeJSON(w, http.StatusOK, x)
+}
+
+// askOf reads an HTTP request as the ext_proc stream would have read it.
+func askOf(r *http.Request, body []byte) *ask {
+	path := r.URL.Query().Get("path")
+	a := &ask{Head: headOf(r.Header, http.MethodPost, path), Body: body}
+	if hint, ok := r.Header[http.CanonicalHeaderKey(subsetKey)]; ok {
+		a.Subset = &pick.Subset{}
+		for _, h := range hint {
+			addEntries(a.Subset, h)
+		}
+	}
+	return a
+}
+
+func (a *admin) getExplain(w http.ResponseWriter, r *http.Request) {
+	id := r.PathValue("id")
+	x, oldest := a.picker.ring.find(id)
+	if x == nil {
+		writeError(w, http.StatusNotFound, "E_UNKNOWN_REQUEST", "no recent pick has this request id", "oldest kept: "+oldest)
+		return
+	}
+	writeJSON(w, http.StatusOK, x)
+}
+
+func (a *admin) getPicks(w http.ResponseWriter, r *http.Request) {
+	limit := rows(r, pickRows)
+	picks, total := a.picker.ring.recent(r.URL.Query().Get("pod"), limit)
+	writeJSON(w, http.StatusOK, struct {
+		APIVersion string      `json:"apiVersion"`
+		Kind       string      `json:"kind"`
+		Picks      []shortPick `json:"picks"`
+		Total      int         `json:"total"`
+		Truncated  bool        `json:"truncated"`
+	}{APIVersion, "Picks", picks, total, len(picks) < total})
+}
+
+func (a *admin) getState(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	writeJSON(w, http.StatusOK, a.picker.snapshot(q.Get("sort"), q.Get("filter"), rows(r, stateRows), time.Now()))
+}
+
+func (a *admin) getNames(w http.ResponseWriter, r *http.Request) {
+	type name struct {
+		Name  string `json:"name"`
+		State string `json:"state,omitempty"`
+	}
+	list := []name{}
+	v := a.picker.fleet.View()
+	switch r.URL.Query().Get("kind") {
+	case "pod":
+		for _, p := range v.Pods.Pods {
+			list = append(list, name{p.Spec.Name, a.picker.stateWord(&v, p, a.picker.now())})
+		}
+	case "model":
+		for _, m := range a.picker.modelNames(v.Pods) {
+			list = append(list, name{Name: m})
+		}
+	default:
+		writeError(w, http.StatusBadRequest, "E_USAGE", "kind must be pod or model", "")
+		return
+	}
+	writeJSON(w, http.StatusOK, struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Names      []name `json:"names"`
+	}{APIVersion, "Names", list})
+}
+
+// rows reads ?limit=; anything else than 1..most means most.
+func rows(r *http.Request, most int) int {
+	if n, err := strconv.Atoi(r.URL.Query().Get("limit")); err == nil && n > 0 && n < most {
+		return n
+	}
+	return most
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		writeError(w, http.StatusInternalServerError, "E_INTERNAL", "cannot write the answer: "+err.Error(), "")
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(b, '\n')) // the reader's loss
+}
+
+// writeRefusal answers explain as serve would have answered the client.
+func writeRefusal(w http.ResponseWriter, no *refusal) {
+	w.Header().Set("Content-Type", "application/json")
+	if no.Drop != "" {
+		w.Header().Set(dropReason, no.Drop)
+	}
+	w.WriteHeader(no.Status)
+	_, _ = w.Write(append(no.body(), '\n'))
+}
+
+func writeError(w http.ResponseWriter, status int, code, message, hint string) {
+	writeJSON(w, status, struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Code       string `json:"code"`
+		Message    string `json:"message"`
+		Hint       string `json:"hint,omitempty"`
+	}{APIVersion, "Error", code, message, hint})
+}

@@ -1,0 +1,47 @@
+package serve
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+
+	"github.com/eppctl/eppctl/internal/core/index"
+	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
+	"github.com/eppctl/eppctl/internal/core/view"
+)
+
+// newFleet makes the live state of a process. The index's hash constants are
+// random: clients choose the token ids that are hashed.
+func newFleet(c *Config) *view.Fleet {
+	var seed [8]byte
+	_, _ = rand.Read(seed[:]) // never fails
+	return &view.Fleet{
+		Pods:      pod.NewTable(),
+		Index:     index.New(index.Options{Seed: binary.LittleEndian.Uint64(seed[:]), MaxBlocks: c.Limits.Blocks}),
+		Telemetry: &telemetry.Board{},
+		Sync:      &view.SyncBoard{},
+		Load:      view.NewLedger(),
+	}
+}
+
+// synced reports that every pod has an address and every event stream its
+// history.
+func synced(v *view.View) bool {
+	for _, p := range v.Pods.Pods {
+		if p.Target == "" {
+			return false
+		}
+		if !hasEvents(p) {
+			continue
+		}
+		for _, m := range p.Members {
+			switch v.Sync.Get(m).State {
+			case view.NoEvents, view.Connecting, view.CatchingUp:
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func hasEvents(p *pod.Pod) bool { return len(p.Spec.Events) > 0 || p.Spec.Bind != "" }

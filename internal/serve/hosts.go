@@ -1,0 +1,107 @@
+package serve
+
+import (
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/eppctl/eppctl/internal/core/pod"
+)
+
+// hostsFile keeps the file from which Envoy takes the pool's hosts (EDS from a
+// path) equal to the fleet. Envoy watches for renames: the file is written
+// beside itself and moved over, so that it is never read half. One goroutine at
+// a time may call update.
+type hostsFile struct {
+	path    string
+	cluster string
+	last    *endpointv3.ClusterLoadAssignment // as written
+	version int
+}
+
+// update writes the file if the fleet's addresses differ from what it holds. A
+// fleet that has pods but no address yet (DNS names at start) writes nothing: an
+// empty list makes Envoy answer 503 where a missing file only makes it wait.
+func (h *hostsFile) update(set *pod.Set) error {
+	if h.path == "" {
+		return nil
+	}
+	cla := h.assignment(set)
+	if len(cla.Endpoints[0].LbEndpoints) == 0 && len(set.Pods) > 0 {
+		return nil
+	}
+	if proto.Equal(cla, h.last) {
+		return nil
+	}
+	res, err := anypb.New(cla)
+	if err != nil {
+		return fmt.Errorf("hosts file %s: %w", h.path, err)
+	}
+	h.version++
+	out, err := protojson.Marshal(&discoveryv3.DiscoveryResponse{
+		VersionInfo: strconv.Itoa(h.version), TypeUrl: res.TypeUrl, Resources: []*anypb.Any{res},
+	})
+	if err != nil {
+		return fmt.Errorf("hosts file %s: %w", h.path, err)
+	}
+	if err := replaceFile(h.path, append(out, '\n')); err != nil {
+		return fmt.Errorf("hosts file: %w", err)
+	}
+	h.last = cla
+	return nil
+}
+
+// assignment lists each address once, in order of pod ID; draining pods stay, as
+// their running requests may be retried by nobody else's choice but Envoy's.
+func (h *hostsFile) assignment(set *pod.Set) *endpointv3.ClusterLoadAssignment {
+	group := &endpointv3.LocalityLbEndpoints{}
+	seen := map[netip.AddrPort]bool{}
+	for _, p := range set.Pods {
+		if !p.Addr.IsValid() || seen[p.Addr] {
+			continue
+		}
+		seen[p.Addr] = true
+		group.LbEndpoints = append(group.LbEndpoints, lbEndpoint(p.Addr))
+	}
+	return &endpointv3.ClusterLoadAssignment{ClusterName: h.cluster, Endpoints: []*endpointv3.LocalityLbEndpoints{group}}
+}
+
+func lbEndpoint(a netip.AddrPort) *endpointv3.LbEndpoint {
+	socket := &corev3.SocketAddress{
+		Address:       a.Addr().String(),
+		PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(a.Port())},
+	}
+	return &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
+		Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: socket}},
+	}}}
+}
+
+// replaceFile writes content beside path and renames it over: readers see the
+// old file or the new one.
+func replaceFile(path string, content []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // fails once renamed
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Chmod(0o644) // Envoy may run as another user
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}

@@ -1,0 +1,90 @@
+package serve
+
+import (
+	"time"
+
+	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/view"
+)
+
+// looseEnd is a request whose stream is gone while the request may still run.
+type looseEnd struct {
+	run   running
+	since time.Time
+}
+
+// maxLoose bounds the list; beyond it the oldest is counted down at once.
+const maxLoose = 1 << 16
+
+// linger keeps a request counted until the engine's own numbers, or the TTL,
+// say that it is over.
+func (e *endSignal) linger(r running) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.loose) == maxLoose {
+		e.loose[0].run.end()
+		e.loose = e.loose[1:]
+	}
+	e.loose = append(e.loose, looseEnd{r, time.Now()})
+}
+
+// lingering is the number of such requests.
+func (e *endSignal) lingering() int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.loose)
+}
+
+func (e *endSignal) releaseAll() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, l := range e.loose {
+		l.run.end()
+	}
+	e.loose = nil
+}
+
+// reconcile counts down what is over: requests past the TTL, and of each pod so
+// many, oldest first, as a later scrape shows fewer requests in the engine than
+// we count there. Requests of other routers on the same pod can only delay this,
+// never hasten it. Called a few times a second.
+func (e *endSignal) reconcile(v view.View, now time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.loose) == 0 {
+		return
+	}
+	surplus := map[pod.ID]int{}
+	kept := e.loose[:0]
+	for _, l := range e.loose {
+		if now.Sub(l.since) >= e.ttl || e.gone(v, l, surplus, now) {
+			l.run.end()
+			continue
+		}
+		kept = append(kept, l)
+	}
+	clear(e.loose[len(kept):])
+	e.loose = kept
+}
+
+// gone reports that one of the pod's requests too many is this one.
+func (e *endSignal) gone(v view.View, l looseEnd, surplus map[pod.ID]int, now time.Time) bool {
+	p := l.run.pod()
+	if v.Pods.ByID(p.ID) == nil || v.Pods.ByID(p.ID).Epoch != p.Epoch {
+		return true // the pod is gone, and its requests with it
+	}
+	s := v.Telemetry.Get(p.ID).Sample
+	if s == nil || s.At <= l.since.UnixNano() || !s.Running.Known {
+		return false
+	}
+	left, known := surplus[p.ID]
+	if !known {
+		inEngine := int(s.Running.V)
+		if s.Waiting.Known {
+			inEngine += int(s.Waiting.V)
+		}
+		left = v.Load.Load(p, now.UnixNano()).InFlight - inEngine
+	}
+	surplus[p.ID] = left - 1
+	return left > 0
+}

@@ -1,0 +1,386 @@
+package serve
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/eppctl/eppctl/internal/core/block"
+	"github.com/eppctl/eppctl/internal/core/pick"
+	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/prompt"
+	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
+	"github.com/eppctl/eppctl/internal/core/view"
+)
+
+// Picker turns a request into a decision: the one path of ext_proc and of
+// explain. Both run decide; only Pick leaves traces. Safe for concurrent use.
+type Picker struct {
+	fleet *view.Fleet
+	rules atomic.Pointer[rules]
+	ring  *ring
+	met   *metrics
+	log   *slog.Logger
+
+	fallbacks int
+	scores    bool
+
+	// slots bound the picks that compute at one time to the processors there
+	// are, so that the run queue stays short and response headers, which must
+	// not wait, find a processor at once. Waiting for an engine takes none.
+	slots chan struct{}
+
+	streams func() (open int64, loose int) // set by the server, for display
+
+	run    string // random, tells pick ids of one process from another's
+	serial atomic.Uint64
+}
+
+// rules are what a configuration says about picks. A reload replaces them whole.
+type rules struct {
+	models   Models
+	strict   bool
+	policy   *pick.Policy
+	limit    int
+	deadline time.Duration
+	standard string // the default model, "" = none
+	interval time.Duration
+	chains   map[string]*prompt.Chain // by base model
+	other    *prompt.Chain            // of models that are not configured
+}
+
+func newRules(c *Config, chain func(*Model) *prompt.Chain) *rules {
+	r := &rules{
+		models: c.Models, strict: c.StrictModels, policy: c.Weights,
+		limit: int(c.Limits.RequestBytes), deadline: c.Limits.PickDeadline,
+		interval: c.Scrape.Interval, chains: map[string]*prompt.Chain{}, other: chain(&Model{}),
+	}
+	for i := range c.Models {
+		m := &c.Models[i]
+		r.chains[m.Name] = chain(m)
+		if m.Default {
+			r.standard = m.Name
+		}
+	}
+	return r
+}
+
+func (r *rules) chain(base string) *prompt.Chain {
+	if c, ok := r.chains[base]; ok {
+		return c
+	}
+	return r.other
+}
+
+// limits are the ages at which telemetry stops counting, for display.
+func (r *rules) limits() telemetry.Limits {
+	return telemetry.Limits{FreshNs: int64(r.policy.FreshFor * 1e9), KnownNs: int64(r.policy.KnownFor * 1e9)}
+}
+
+func newPicker(f *view.Fleet, r *rules, cards int, o Options, met *metrics) *Picker {
+	p := &Picker{
+		fleet: f, ring: newRing(cards), met: met, log: o.Log,
+		fallbacks: o.Fallbacks, scores: o.EmitScores,
+		slots: make(chan struct{}, runtime.GOMAXPROCS(0)),
+	}
+	p.rules.Store(r)
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // never fails
+	p.run = hex.EncodeToString(b[:])
+	return p
+}
+
+func (p *Picker) now() int64              { return time.Now().UnixNano() }
+func (p *Picker) requestLimit() int       { return p.rules.Load().limit }
+func (p *Picker) deadline() time.Duration { return p.rules.Load().deadline }
+
+// Pick decides and places the request. ctx carries the pick deadline; past it the
+// request is routed without its prefix.
+func (p *Picker) Pick(ctx context.Context, a *ask) (*flight, *refusal) {
+	began := time.Now()
+	d := p.ring.take()
+	q, no := p.decide(ctx, a, d)
+	defer func() { observe(p.met.pickSeconds, time.Since(began), a.Head.RequestID) }()
+	observe(p.met.decide, d.took, a.Head.RequestID)
+	p.met.count(&d.card, q, no, a, p.label(q))
+	if q == nil { // no decision was reached
+		p.ring.drop(d)
+		return nil, no
+	}
+	if no != nil {
+		p.ring.put(d)
+		return nil, no
+	}
+	f := p.place(&d.card, q)
+	f.out = p.answerOf(d, a)
+	p.ring.put(d)
+	return f, nil
+}
+
+// Explain decides as Pick does and leaves no trace. A decision that ends in a
+// refusal is returned with it.
+func (p *Picker) Explain(ctx context.Context, a *ask) (*pick.Explanation, *refusal) {
+	if a.Head.RequestID == "" {
+		a.Head.RequestID = newRequestID()
+	}
+	d := &decided{}
+	q, no := p.decide(ctx, a, d)
+	if q == nil {
+		return nil, no
+	}
+	return explained(&d.card, d.took), no
+}
+
+// decide reads the request, finds its tokens and fills d's card. Without a query
+// the request was refused before there was a card.
+func (p *Picker) decide(ctx context.Context, a *ask, d *decided) (*pick.Query, *refusal) {
+	r := p.rules.Load()
+	q := &pick.Query{
+		RequestID: a.Head.RequestID, Subset: a.Subset, Priority: priority(a.Head.Objective),
+		Model: a.Head.Rewrite, Unmatched: a.Why,
+		PromptTokens: max(len(a.Body), int(max(a.Head.Length, 0))) / bytesPerToken,
+	}
+	if no := p.read(ctx, r, a, q); no != nil {
+		return nil, no
+	}
+	if err := ctx.Err(); errors.Is(err, context.Canceled) {
+		return nil, clientGone()
+	}
+	p.slots <- struct{}{}
+	defer func() { <-p.slots }()
+	v := p.fleet.View()
+	began := time.Now()
+	q.Now = began.UnixNano()
+	pick.Decide(&v, q, r.policy, &d.card)
+	d.took = time.Since(began)
+	return q, verdict(&d.card, q, a.Head.IfAvailable)
+}
+
+// bytesPerToken estimates a prompt that could not be tokenized.
+const bytesPerToken = 4
+
+// acquire takes a slot before the deadline.
+func (p *Picker) acquire(ctx context.Context) bool {
+	select {
+	case p.slots <- struct{}{}:
+		return true
+	default:
+	}
+	select {
+	case p.slots <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// read completes the query by what the body says: model, adapter and prompt.
+// What cannot be understood leaves a reason in the query and is routed by load.
+func (p *Picker) read(ctx context.Context, r *rules, a *ask, q *pick.Query) *refusal {
+	cut := a.Why == reason.BodyCut
+	switch {
+	case a.Why != reason.None && !cut:
+		return p.resolve(r, q, false)
+	case compressed(a.Head.Encoding):
+		q.Unmatched = reason.Compressed
+		return p.resolve(r, q, false)
+	case !p.acquire(ctx):
+		q.Unmatched = reason.Deadline
+		return p.resolve(r, q, false)
+	}
+	req, bad := prompt.Parse(a.Head.Path, a.Head.ContentType, a.Body, prompt.Limits{
+		DefaultModel: cmp.Or(q.Model, r.standard), Cut: cut,
+	})
+	<-p.slots
+	if bad != nil {
+		return problem(bad)
+	}
+	q.Model = cmp.Or(q.Model, req.Model)
+	if no := p.resolve(r, q, !cut && req.Kind != prompt.Unknown); no != nil {
+		return no
+	}
+	q.Adapter = cmp.Or(req.Adapter, q.Adapter)
+	q.PromptTokens = req.Chars / bytesPerToken
+	ids, provider, why := r.chain(q.Base).Tokens(ctx, req, q.Base, a.Body)
+	q.Unmatched = why
+	if why == reason.None {
+		q.Prompt = block.Prompt{Model: q.Base, LoRA: q.Adapter, Salt: req.Salt, Tokens: ids.IDs, Cut: ids.Cut}
+		q.PromptTokens = len(ids.IDs)
+	}
+	a.Tokenizer = provider
+	return nil
+}
+
+// compressed reports a content-encoding that hides the body.
+func compressed(encoding string) bool {
+	return encoding != "" && !strings.EqualFold(encoding, "identity")
+}
+
+// resolve turns the model's name into what a pod must serve.
+func (p *Picker) resolve(r *rules, q *pick.Query, must bool) *refusal {
+	base, adapter, ok := r.models.Resolve(q.Model)
+	if !ok {
+		base, adapter, ok = servedByPod(p.fleet.Pods.Snapshot(), q.Model)
+	}
+	switch {
+	case ok:
+		q.Base, q.Adapter = base, adapter
+		if q.Model == "" {
+			q.Model = base
+		}
+	case !must:
+	case r.strict && q.Model != "":
+		return modelNotFound(q.Model)
+	}
+	return nil
+}
+
+// servedByPod finds a model that no entry of the configuration names but a pod
+// does.
+func servedByPod(set *pod.Set, model string) (base, adapter string, ok bool) {
+	if model == "" {
+		return "", "", false
+	}
+	for _, p := range set.Pods {
+		if p.Spec.Model == model {
+			return model, "", true
+		}
+		if slices.Contains(p.Spec.Adapters, model) {
+			return p.Spec.Model, model, true
+		}
+	}
+	return "", "", false
+}
+
+// verdict turns an outcome into what the client is told; nil = routed.
+func verdict(c *pick.Card, q *pick.Query, ifAvailable bool) *refusal {
+	switch c.Outcome {
+	case pick.Overloaded:
+		return saturated()
+	case pick.NoEndpoint:
+		if q.Subset != nil {
+			return subsetEmpty()
+		}
+		if c.Why == reason.NoPods {
+			return noEndpoints("There are no endpoints.")
+		}
+		return noEndpoints("No endpoint can serve the request" + commonest(c) + ".")
+	}
+	if ifAvailable && c.WinnerRow().Match.Depth == 0 {
+		return notCached()
+	}
+	return nil
+}
+
+// commonest names the filter that left most pods out.
+func commonest(c *pick.Card) string {
+	var count [256]int
+	best := pick.Scored
+	for i := range c.Rows {
+		v := c.Rows[i].Verdict
+		if count[v]++; count[v] > count[best] || best == pick.Scored {
+			best = v
+		}
+	}
+	if best == pick.Scored {
+		return ""
+	}
+	return ": " + strconv.Itoa(count[best]) + " of " + strconv.Itoa(len(c.Rows)) + " are left out by " + best.String()
+}
+
+// place enters the request into the ledger and, speculatively, into the index.
+func (p *Picker) place(c *pick.Card, q *pick.Query) *flight {
+	w := c.WinnerRow().Pod
+	f := &flight{picker: p, place: p.fleet.Place(w, c.Work(q), q.Now)}
+	f.on.Store(w)
+	f.due = time.Unix(0, q.Now).Add(p.fleet.Load.Load(w, q.Now).Queue)
+	return f
+}
+
+func (p *Picker) answerOf(d *decided, a *ask) answer {
+	c := &d.card
+	w := c.WinnerRow()
+	d.pickID = p.run + "-" + strconv.FormatUint(p.serial.Add(1), 36)
+	out := answer{Destination: w.Pod.Target, PickID: d.pickID, Reason: string(c.Unmatched), Strip: a.Head.Strip}
+	if out.Reason == "" {
+		out.Reason = string(w.Reason)
+	}
+	if a.NewID {
+		out.NewID = a.Head.RequestID
+	}
+	if len(w.Pod.Members) > 1 && w.Match.Rank >= 0 {
+		out.Rank = strconv.Itoa(w.Match.Rank)
+	}
+	if p.fallbacks > 0 {
+		out.Destination = targets(c, p.fallbacks+1)
+	}
+	if p.scores {
+		out.Scores = map[string]float64{}
+		for i := range c.Rows {
+			if c.Rows[i].Candidate {
+				out.Scores[c.Rows[i].Pod.Target] = c.Rows[i].Total
+			}
+		}
+	}
+	return out
+}
+
+// targets lists the best n endpoints; a proxy with override_host walks the list
+// on retries.
+func targets(c *pick.Card, n int) string {
+	order := c.Order(nil)
+	list := make([]string, 0, n)
+	for _, i := range order[:min(n, len(order))] {
+		list = append(list, c.Rows[i].Pod.Target)
+	}
+	return strings.Join(list, ",")
+}
+
+// label is the model label of a request: a configured name, or "other".
+func (p *Picker) label(q *pick.Query) string {
+	if q != nil && p.rules.Load().models.has(q.Base) {
+		return q.Base
+	}
+	return otherModel
+}
+
+// modelNames lists every name a client may ask for.
+func (p *Picker) modelNames(set *pod.Set) []string {
+	var list []string
+	for _, m := range p.rules.Load().models {
+		list = append(append(append(list, m.Name), m.Aliases...), m.Adapters...)
+	}
+	for _, x := range set.Pods {
+		if x.Spec.Model != "" {
+			list = append(list, x.Spec.Model)
+		}
+		list = append(list, x.Spec.Adapters...)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// priority reads an objective. Objectives are names of a priority; a number is
+// one. Unknown names have the default priority.
+func priority(objective string) int {
+	n, err := strconv.Atoi(objective)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// newRequestID makes the id of a request that came without one.
+func newRequestID() string { return uuid.NewString() }

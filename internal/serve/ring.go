@@ -1,0 +1,183 @@
+package serve
+
+import (
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/eppctl/eppctl/internal/core/pick"
+)
+
+// ringBytes caps the memory of recent decisions, whatever their number: a row is
+// close to 1 kB, so that 64 pods leave room for about a thousand.
+const ringBytes = 64 << 20
+
+// decided is one decision with what the card itself does not know.
+type decided struct {
+	card   pick.Card
+	pickID string
+	took   time.Duration
+	seq    uint64
+}
+
+// ring keeps recent decisions for explain --request-id. It owns them: a pick
+// takes one, fills it and puts it in. When the ring is full the oldest is the
+// next to be taken, so that a busy picker allocates no cards. Cards hold no
+// prompt. Safe for concurrent use.
+type ring struct {
+	mu     sync.Mutex
+	slots  []*decided // circular; the entry of sequence n stands at n mod len
+	oldest uint64     // sequences oldest..next-1 are kept
+	next   uint64
+	bytes  int
+	byID   map[string]uint64 // request id -> its latest sequence
+	spare  []*decided
+}
+
+// spares bounds the decisions kept for reuse beside the ring: as many as can be
+// under way at a time without contention worth the name.
+const spares = 64
+
+func newRing(max int) *ring { return &ring{slots: make([]*decided, max), byID: map[string]uint64{}} }
+
+func (d *decided) size() int { return cap(d.card.Rows) * int(unsafe.Sizeof(pick.Row{})) }
+
+// take hands out a decision to fill. Its holder is its only user until put.
+func (r *ring) take() *decided {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := len(r.spare); n > 0 {
+		d := r.spare[n-1]
+		r.spare = r.spare[:n-1]
+		return d
+	}
+	if r.next > r.oldest && (r.next-r.oldest == uint64(len(r.slots)) || r.bytes >= ringBytes) {
+		return r.pop()
+	}
+	return &decided{}
+}
+
+// put keeps a filled decision.
+func (r *ring) put(d *decided) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.slots) == 0 {
+		r.discard(d)
+		return
+	}
+	for r.next-r.oldest == uint64(len(r.slots)) || r.next > r.oldest && r.bytes >= ringBytes {
+		r.discard(r.pop())
+	}
+	d.seq = r.next
+	r.slots[d.seq%uint64(len(r.slots))] = d
+	r.byID[d.card.RequestID] = d.seq
+	r.bytes += d.size()
+	r.next++
+}
+
+// drop gives back a decision that is not to be kept.
+func (r *ring) drop(d *decided) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.discard(d)
+}
+
+func (r *ring) discard(d *decided) {
+	if len(r.spare) < spares {
+		r.spare = append(r.spare, d)
+	}
+}
+
+// pop takes the oldest one out. mu is held and there is one.
+func (r *ring) pop() *decided {
+	at := r.oldest % uint64(len(r.slots))
+	d := r.slots[at]
+	r.slots[at] = nil
+	r.oldest++
+	r.bytes -= d.size()
+	if r.byID[d.card.RequestID] == d.seq {
+		delete(r.byID, d.card.RequestID)
+	}
+	return d
+}
+
+// find returns the explanation of a request's latest decision, or nil and the
+// oldest request id that is kept.
+func (r *ring) find(id string) (*pick.Explanation, string) {
+	card, took, oldest := r.clone(id)
+	if card == nil {
+		return nil, oldest
+	}
+	return explained(card, took), ""
+}
+
+func (r *ring) clone(id string) (card *pick.Card, took time.Duration, oldest string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if seq, ok := r.byID[id]; ok {
+		d := r.slots[seq%uint64(len(r.slots))]
+		return d.card.Clone(), d.took, ""
+	}
+	if r.next > r.oldest {
+		oldest = r.slots[r.oldest%uint64(len(r.slots))].card.RequestID
+	}
+	return nil, 0, oldest
+}
+
+func explained(c *pick.Card, took time.Duration) *pick.Explanation {
+	x := c.Explanation()
+	us := float64(took.Nanoseconds()) / 1e3
+	x.DecideUs = &us
+	return x
+}
+
+// shortPick is one line of /v1/picks.
+type shortPick struct {
+	RequestID string  `json:"request_id"`
+	PickID    string  `json:"pick_id"`
+	At        string  `json:"at"`
+	Model     string  `json:"model"`
+	Outcome   string  `json:"outcome"`
+	Pod       *string `json:"pod"`
+	Addr      *string `json:"addr"`
+	Tokens    int     `json:"tokens"`
+	Cached    int     `json:"cached_tokens"`
+	Reason    *string `json:"reason"`
+	TookUs    float64 `json:"decide_us"`
+}
+
+// recent lists decisions, newest first, of one pod or (pod "") of all.
+func (r *ring) recent(pod string, limit int) (list []shortPick, total int) {
+	list = []shortPick{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for seq := r.next; seq > r.oldest; seq-- {
+		d := r.slots[(seq-1)%uint64(len(r.slots))]
+		w := d.card.WinnerRow()
+		if pod != "" && (w == nil || w.Pod.Spec.Name != pod) {
+			continue
+		}
+		total++
+		if len(list) < limit {
+			list = append(list, d.short(w))
+		}
+	}
+	return list, total
+}
+
+func (d *decided) short(w *pick.Row) shortPick {
+	c := &d.card
+	s := shortPick{
+		RequestID: c.RequestID, PickID: d.pickID, Model: c.Model, Outcome: c.Outcome.String(),
+		At:     time.Unix(0, c.Now).UTC().Format(time.RFC3339Nano),
+		Tokens: c.Tokens, TookUs: float64(d.took.Nanoseconds()) / 1e3,
+	}
+	if why := string(c.Unmatched); why != "" {
+		s.Reason = &why
+	}
+	if w != nil {
+		name, addr := w.Pod.Spec.Name, w.Pod.Target
+		s.Pod, s.Addr, s.Cached = &name, &addr, w.Cached
+	}
+	return s
+}

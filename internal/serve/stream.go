@@ -1,0 +1,378 @@
+package serve
+
+import (
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/eppctl/eppctl/internal/core/pick"
+	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/reason"
+)
+
+// ask is what one stream has learned about its request when it picks.
+type ask struct {
+	Head   Head
+	Subset *pick.Subset
+	Body   []byte
+	// NewID marks a request id that we made.
+	NewID bool
+	// Tokenizer names who gave the token ids, once picked.
+	Tokenizer string
+	// Why says why Body is no prompt (there was none, or not all of it);
+	// None = Body is whole.
+	Why reason.Code
+}
+
+// running is a request that was routed: what the stream reports back about it.
+// All methods may be called at any time and more than once.
+type running interface {
+	answer() *answer
+	pod() *pod.Pod              // that serves it, as far as known
+	firstByteDue() time.Time    // estimate, of a response nobody shows us; else zero
+	served(addr netip.AddrPort) // the proxy sent it elsewhere
+	// status notes that response headers came. sse announces an event stream,
+	// blind that no byte of its body will be shown.
+	status(code int, sse, blind bool)
+	content() // the first bytes of the response body came
+	end()     // the request is over
+}
+
+// stream is the protocol state of one ext_proc stream: messages in, answers out
+// through send. It opens nothing, reads no clock and starts nothing, so it can
+// be driven by a fuzzer. Not safe for concurrent use.
+//
+// Order of the answers on the request side is always headers, body, trailers,
+// whatever the order in which a pick becomes possible: Envoy drops a stream that
+// answers the body before the headers.
+type stream struct {
+	pick   func(*ask) (running, *refusal)
+	send   func(*extproc.ProcessingResponse)
+	newID  func() string
+	limit  int // most body bytes held
+	forced int // body mode, or followProxy
+
+	plan     plan
+	ask      ask
+	run      running // nil until routed
+	started  bool    // request headers came
+	answered bool    // a pick, or a refusal, was sent
+	refused  bool    // the proxy answers the client itself: nothing may follow
+	bodyDone bool    // end of the request body, or of the headers without one
+	pending  int     // STREAMED: body messages still to be answered
+	resp     response
+}
+
+// response is what the response side has shown so far.
+type response struct {
+	headers bool // response headers came and were answered
+	sse     bool // the response is an event stream
+	done    bool // its end was seen
+}
+
+// step handles one message.
+func (s *stream) step(m *extproc.ProcessingRequest) {
+	if s.refused {
+		return
+	}
+	switch r := m.GetRequest().(type) {
+	case *extproc.ProcessingRequest_ResponseHeaders:
+		s.responseHeaders(r.ResponseHeaders, m.GetMetadataContext())
+	case *extproc.ProcessingRequest_ResponseBody:
+		s.responseBody(r.ResponseBody)
+	case *extproc.ProcessingRequest_ResponseTrailers:
+		s.send(responseTrailersAnswer())
+		s.over()
+	case *extproc.ProcessingRequest_RequestHeaders:
+		s.requestHeaders(r.RequestHeaders, m)
+	case *extproc.ProcessingRequest_RequestBody:
+		s.requestBody(r.RequestBody)
+	case *extproc.ProcessingRequest_RequestTrailers:
+		s.requestTrailers()
+	}
+}
+
+func (s *stream) requestHeaders(h *extproc.HttpHeaders, m *extproc.ProcessingRequest) {
+	if s.started {
+		return
+	}
+	s.started = true
+	s.plan = planOf(m, s.forced)
+	if s.plan.observe {
+		s.send = func(*extproc.ProcessingResponse) {}
+	}
+	s.ask.Head = parseHead(h.GetHeaders())
+	if s.ask.Head.RequestID == "" {
+		s.ask.Head.RequestID, s.ask.NewID = s.newID(), true
+	}
+	s.ask.Subset = subsetOf(m.GetMetadataContext())
+	s.bodyDone = h.GetEndOfStream()
+	switch {
+	case s.bodyDone, s.plan.picksAtHeaders():
+		if s.decide(reason.NoBody) {
+			s.send(requestHeadersAnswer(s.run.answer()))
+		}
+	case s.ask.Head.Length > int64(s.limit):
+		s.refuse(tooLarge(s.limit))
+	case s.plan.body == modeBuffered, s.plan.body == modePartial:
+		// Envoy buffers only once the headers are answered.
+		s.send(requestHeadersAnswer(nil))
+	}
+}
+
+func (s *stream) requestBody(b *extproc.HttpBody) {
+	if !s.started || s.bodyDone {
+		return // Envoy 1.35 to 1.39 may deliver the last chunk twice
+	}
+	s.bodyDone = b.GetEndOfStream()
+	switch s.plan.body {
+	case modeFullDuplex, modeGRPC:
+		if s.answered { // by the deadline, or at the headers
+			s.echo(b.GetBody(), s.bodyDone)
+		} else if s.hold(b.GetBody()) && s.bodyDone {
+			s.answerEchoing(reason.None, true)
+		}
+	case modeStreamed:
+		s.pending++
+		switch {
+		case s.answered:
+			s.answerPending()
+		case !s.hold(b.GetBody()):
+		case s.bodyDone:
+			s.answerHeld(reason.None)
+		case len(s.ask.Body) >= streamedHold:
+			s.answerHeld(reason.BodyCut)
+		}
+	case modePartial:
+		// Without an end of stream the body is cut, or trailers follow.
+		s.answerBuffered(b.GetBody(), !s.bodyDone)
+	default:
+		s.answerBuffered(b.GetBody(), false)
+	}
+}
+
+// requestTrailers end a body that had no end of stream of its own.
+func (s *stream) requestTrailers() {
+	if !s.started {
+		return
+	}
+	ended := s.bodyDone
+	s.bodyDone = true
+	if !s.answered {
+		switch s.plan.body {
+		case modeFullDuplex:
+			s.answerEchoing(s.bodyOr(reason.None), false)
+		case modeStreamed:
+			s.answerHeld(s.bodyOr(reason.None))
+		default: // trailers without a body: only the metadata can route
+			if s.decide(reason.NoBody) {
+				s.send(requestTrailersAnswer(s.run.answer()))
+			}
+			return
+		}
+	}
+	if !s.refused && !ended {
+		s.send(requestTrailersAnswer(nil))
+	}
+}
+
+// expire answers by load a request whose body did not end in time. The buffering
+// modes have no message to answer: there it does nothing.
+func (s *stream) expire() {
+	if !s.waiting() {
+		return
+	}
+	switch s.plan.body {
+	case modeFullDuplex:
+		s.answerEchoing(reason.Deadline, false)
+	case modeStreamed:
+		s.answerHeld(reason.Deadline)
+	}
+}
+
+// waiting reports that the request's body is awaited before an answer.
+func (s *stream) waiting() bool { return s.started && !s.answered && !s.refused }
+
+// settled reports that the stream may be closed with OK: the pick is with the
+// proxy, and so is every body byte. Closing earlier cuts the engine's request.
+func (s *stream) settled() bool {
+	return s.refused || s.answered && (s.bodyDone || !s.plan.echoes())
+}
+
+// decide picks. It reports false when the request was refused, and answered so.
+func (s *stream) decide(why reason.Code) bool {
+	s.answered = true
+	s.ask.Why = why
+	run, no := s.pick(&s.ask)
+	if no != nil {
+		s.refuse(no)
+		return false
+	}
+	s.run = run
+	return true
+}
+
+func (s *stream) refuse(no *refusal) {
+	s.answered, s.refused = true, true
+	s.ask.Body = nil
+	s.send(no.response(s.ask.Head.RequestID))
+}
+
+// answerEchoing is the full-duplex answer: the headers, then every byte held.
+func (s *stream) answerEchoing(why reason.Code, eos bool) {
+	if !s.decide(why) {
+		return
+	}
+	s.send(requestHeadersAnswer(s.run.answer()))
+	if body := s.release(); len(body) > 0 || eos {
+		s.echo(body, eos)
+	}
+}
+
+func (s *stream) echo(body []byte, eos bool) {
+	chunks(body, eos, func(piece []byte, eos bool) { s.send(streamedRequest(piece, eos)) })
+}
+
+// answerHeld is the answer in STREAMED mode: the headers, then one answer per
+// body message.
+func (s *stream) answerHeld(why reason.Code) {
+	if !s.decide(why) {
+		return
+	}
+	s.send(requestHeadersAnswer(s.run.answer()))
+	s.release()
+	s.answerPending()
+}
+
+func (s *stream) answerPending() {
+	for ; s.pending > 0; s.pending-- {
+		s.send(requestBodyAnswer(nil))
+	}
+}
+
+// answerBuffered answers the one body message of the buffering modes.
+func (s *stream) answerBuffered(body []byte, cut bool) {
+	switch {
+	case s.answered:
+		s.send(requestBodyAnswer(nil))
+	case !s.hold(body):
+	default:
+		why := reason.None
+		if cut {
+			why = reason.BodyCut
+		}
+		if s.decide(why) {
+			s.send(requestBodyAnswer(s.run.answer()))
+		}
+		s.release()
+	}
+}
+
+// hold keeps body bytes until the pick. The first piece is kept as it came, so
+// that a body of one message is never copied; later ones are appended with
+// doubling, so that the memory is at most twice what the client sent.
+func (s *stream) hold(piece []byte) bool {
+	held := s.ask.Body
+	if len(held)+len(piece) > s.limit {
+		s.refuse(tooLarge(s.limit))
+		return false
+	}
+	if len(held) == 0 {
+		s.ask.Body = piece
+		return true
+	}
+	if need := len(held) + len(piece); need > cap(held) {
+		grown := make([]byte, len(held), max(need, 2*len(held)))
+		copy(grown, held)
+		held = grown
+	}
+	s.ask.Body = append(held, piece...)
+	return true
+}
+
+// release gives up the held body.
+func (s *stream) release() []byte {
+	body := s.ask.Body
+	s.ask.Body = nil
+	return body
+}
+
+// bodyOr is why when a body came, NoBody when none did.
+func (s *stream) bodyOr(why reason.Code) reason.Code {
+	if len(s.ask.Body) == 0 {
+		return reason.NoBody
+	}
+	return why
+}
+
+// responseHeaders answers before anything else: the proxy's message timeout
+// bounds this answer in every mode, and missing it turns a response that the
+// engine has begun into a 504.
+func (s *stream) responseHeaders(h *extproc.HttpHeaders, md *corev3.Metadata) {
+	s.send(responseHeadersAnswer())
+	s.resp.headers = true
+	if s.plan.observe && s.waiting() { // the request body is not shown to us
+		s.decide(s.bodyOr(reason.BodyCut))
+	}
+	code, contentType := 0, ""
+	for _, kv := range h.GetHeaders().GetHeaders() {
+		switch key := kv.GetKey(); {
+		case key == ":status":
+			code, _ = strconv.Atoi(headerValue(kv))
+		case strings.EqualFold(key, "content-type"):
+			contentType = headerValue(kv)
+		}
+	}
+	s.resp.sse = strings.HasPrefix(contentType, "text/event-stream") && code == http.StatusOK
+	if s.run == nil {
+		return
+	}
+	if addr, ok := servedBy(md); ok {
+		s.run.served(addr)
+	}
+	s.run.status(code, s.resp.sse, s.plan.response == modeNone || s.plan.assumed)
+	if h.GetEndOfStream() {
+		s.over()
+	}
+}
+
+func (s *stream) responseBody(b *extproc.HttpBody) {
+	if s.plan.response == modeFullDuplex || s.plan.response == modeGRPC {
+		chunks(b.GetBody(), b.GetEndOfStream(), func(piece []byte, eos bool) { s.send(streamedResponse(piece, eos)) })
+	} else {
+		s.send(responseBodyAnswer())
+	}
+	if s.run != nil && len(b.GetBody()) > 0 {
+		s.run.content()
+	}
+	if b.GetEndOfStream() {
+		s.over()
+	}
+}
+
+// over notes the end of the response; trailers and the end of the stream may
+// still follow.
+func (s *stream) over() {
+	s.resp.done = true
+	if s.run != nil {
+		s.run.end()
+	}
+}
+
+// servedBy reads which endpoint the proxy used.
+func servedBy(md *corev3.Metadata) (netip.AddrPort, bool) {
+	v, ok := md.GetFilterMetadata()[lbNamespace].GetFields()[servedKey]
+	if !ok {
+		return netip.AddrPort{}, false
+	}
+	a, err := netip.ParseAddrPort(v.GetStringValue())
+	if err != nil {
+		return netip.AddrPort{}, false
+	}
+	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()), true
+}
