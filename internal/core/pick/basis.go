@@ -71,4 +71,7 @@ func nanos(s float64) int64 {
 	return int64(math.Min(math.Max(s, 0), maxSeconds) * 1e9)
 }
 
+// seconds is time.Duration.Seconds without its integer division.
+func seconds(d time.Duration) float64 { return float64(d) / 1e9 }
+
 func duration(s float64) time.Duration { return time.Duration(nanos(s)) }

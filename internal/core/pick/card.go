@@ -49,6 +49,7 @@ type scratch struct {
 	found  index.Result
 	rowOf  []int32   // by pod.ID; -1 = not in the set
 	usages []float64 // KV usage of the pods with fresh telemetry
+	blind  int       // pods whose KV usage is unknown
 	key    []byte    // tie-break input
 }
 

@@ -1,6 +1,8 @@
 package pick
 
 import (
+	"slices"
+
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/reason"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
@@ -48,11 +50,13 @@ func (c *Card) begin(v *view.View, q *Query, pol *Policy) {
 		scratch: scratch,
 	}
 	c.Tokens, c.Exact = c.basis.prompt, c.basis.exact
-	c.usages = c.usages[:0]
-	for _, p := range v.Pods.Pods {
-		rows = append(rows, Row{Pod: p, Match: Match{Rank: -1}, Slow: 1, Trust: 1})
+	c.usages, c.blind = c.usages[:0], 0
+	c.Rows = slices.Grow(rows, len(v.Pods.Pods))[:len(v.Pods.Pods)]
+	clear(c.Rows)
+	for i, p := range v.Pods.Pods {
+		r := &c.Rows[i]
+		r.Pod, r.Match.Rank, r.Slow, r.Trust = p, -1, 1, 1
 	}
-	c.Rows = rows
 }
 
 // observe reads everything about one pod, each source once, and filters it.

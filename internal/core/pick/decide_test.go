@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math/rand"
 	"reflect"
+	"sync"
 	"testing"
 
+	"github.com/eppctl/eppctl/internal/core/block"
 	"github.com/eppctl/eppctl/internal/core/event"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/reason"
@@ -136,7 +138,7 @@ func TestScrapedQueue(t *testing.T) {
 				f.Telemetry.Put(p.ID, &telemetry.Sample{At: now, Waiting: known(float64(max(0, waiting-1)))})
 			}
 			r := f.decide(f.query(tokens(1, 64), now)).Rows[0]
-			if r.Foreign || r.Queue != r.Load.Queue.Seconds() || r.Depth != r.Load.Waiting {
+			if r.Foreign || r.Queue != seconds(r.Load.Queue) || r.Depth != r.Load.Waiting {
 				t.Fatalf("at %d: queue %v, own %+v, gauge %+v", now, r.Queue, r.Load, r.Waiting)
 			}
 		}
@@ -486,5 +488,45 @@ func TestDecideAllocatesNothing(t *testing.T) {
 				t.Errorf("all tied: %v allocations", got)
 			}
 		})
+	}
+}
+
+// Decisions beside placements, scrapes and events: -race watches, every card is
+// whole, and in the end nothing is in flight.
+func TestDecideConcurrent(t *testing.T) {
+	f := busyFleet(t, 8)
+	var all sync.WaitGroup
+	for g := range 4 {
+		all.Go(func() {
+			c := &Card{}
+			for i := range 100 {
+				prompt := tokens(i%5, 2000)
+				q := &Query{
+					RequestID: fmt.Sprint(g, i), Now: start + int64(i)*ms, Model: model, Base: model,
+					Prompt: block.Prompt{Model: model, Tokens: prompt, Cut: -1}, PromptTokens: len(prompt),
+				}
+				v := f.View()
+				if Decide(&v, q, f.policy, c) != Picked || c.WinnerRow() == nil {
+					t.Errorf("no pick:\n%s", c)
+					return
+				}
+				p := f.Fleet.Place(c.WinnerRow().Pod, c.Work(q), q.Now)
+				f.Telemetry.Put(c.WinnerRow().Pod.ID, &telemetry.Sample{At: q.Now, Waiting: known(1), KVUsage: known(0.5)})
+				p.FirstByte(q.Now + ms)
+				p.End(q.Now + 2*ms)
+			}
+		})
+	}
+	all.Go(func() {
+		for i := range 100 {
+			f.store(0, event.TierGPU, tokens(i%5, 2000), 0, 1+i)
+		}
+	})
+	all.Wait()
+	fresh := busyFleet(t, 8)
+	for i := range 8 {
+		if got, want := f.Load.Load(f.pod(i), start).InFlight, fresh.Load.Load(fresh.pod(i), start).InFlight; got != want {
+			t.Errorf("pod %d: %d in flight, %d before", i, got, want)
+		}
 	}
 }

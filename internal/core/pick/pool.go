@@ -55,7 +55,7 @@ func poolSeconds(b *basis, r *Row) float64 {
 	if r.PoolSize <= 0 || b.policy.Pool == 0 {
 		return 0
 	}
-	taken := r.PoolAdds / r.PoolSize * b.means.Residence.Seconds()
+	taken := r.PoolAdds / r.PoolSize * seconds(b.means.Residence)
 	return -b.policy.Pool * taken * r.PoolShare / (1 - r.PoolShare)
 }
 
@@ -67,7 +67,7 @@ func poolInputs(b *basis, r *Row) map[string]any {
 		"held_tokens":  r.Load.Held,
 		"share":        number(r.PoolShare),
 		"share_limit":  number(b.policy.PoolCap),
-		"residence_s":  number(b.means.Residence.Seconds()),
+		"residence_s":  number(seconds(b.means.Residence)),
 		"weight":       number(b.policy.Pool),
 		"usage":        number(r.Usage),
 		"usage_source": r.UsageHow.String(),

@@ -13,7 +13,7 @@ import "github.com/eppctl/eppctl/internal/core/telemetry"
 // alone carries the difference.
 func (b *basis) observeQueue(r *Row, s *telemetry.Sample) {
 	r.Depth = r.Load.Waiting
-	r.Queue = r.Load.Queue.Seconds() / r.Slow
+	r.Queue = seconds(r.Load.Queue) / r.Slow
 	if s == nil || !s.Waiting.Known {
 		return
 	}
@@ -23,7 +23,7 @@ func (b *basis) observeQueue(r *Row, s *telemetry.Sample) {
 		return
 	}
 	waiting := min(s.Waiting.V, maxWaiting)
-	since := r.Load.SinceWork.Seconds() / r.Slow
+	since := seconds(r.Load.SinceWork) / r.Slow
 	r.Queue = max(r.Queue, waiting*b.meanPrefill()+since)
 	r.Depth = max(r.Depth, int(waiting)+r.Load.Since)
 }
@@ -32,7 +32,7 @@ func (b *basis) observeQueue(r *Row, s *telemetry.Sample) {
 // and before the first of ours, as much as the present one.
 func (b *basis) meanPrefill() float64 {
 	if m := b.means.Prefill; m > 0 {
-		return m.Seconds()
+		return seconds(m)
 	}
 	return b.cold
 }
@@ -58,12 +58,12 @@ func queueSeconds(_ *basis, r *Row) float64 { return -r.Queue }
 func queueInputs(b *basis, r *Row) map[string]any {
 	return map[string]any{
 		"queue_s":        number(r.Queue),
-		"local_s":        number(r.Load.Queue.Seconds()),
+		"local_s":        number(seconds(r.Load.Queue)),
 		"waiting":        gauge(r.Waiting),
 		"waiting_ours":   r.Load.AtScrape,
 		"foreign":        r.Foreign,
 		"since_scrape":   r.Load.Since,
-		"since_scrape_s": number(r.Load.SinceWork.Seconds()),
+		"since_scrape_s": number(seconds(r.Load.SinceWork)),
 		"mean_prefill_s": number(b.meanPrefill()),
 	}
 }

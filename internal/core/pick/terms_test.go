@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand"
 	"testing"
+	"time"
 
 	"github.com/eppctl/eppctl/internal/core/event"
 	"github.com/eppctl/eppctl/internal/core/view"
@@ -18,6 +19,8 @@ type given struct {
 	slow                    float64 // 0 = 1
 	severe                  float64
 	adapter                 AdapterState
+
+	poolSize, poolAdds, poolShare float64
 }
 
 // row is the row that observing such a pod would give.
@@ -26,6 +29,7 @@ func (g given) row(b *basis) *Row {
 		Cached: g.gpu + g.host + g.disk + g.remote,
 		Queue:  g.queue, Depth: g.depth, Load: view.Load{InFlight: g.inFlight},
 		Usage: g.usage, Slow: max(1, g.slow), Severe: g.severe, Trust: 1, Adapter: g.adapter,
+		PoolSize: g.poolSize, PoolAdds: g.poolAdds, PoolShare: g.poolShare,
 		Fetched: [event.NumTiers]int{event.TierGPU: g.gpu, event.TierHost: g.host, event.TierDisk: g.disk, event.TierRemote: g.remote},
 	}
 	r.Uncached = b.prompt - r.Cached
@@ -176,6 +180,9 @@ func cost(b *basis, g given) float64 {
 	case AdapterSaturated:
 		sum += p.LoRA.Load + p.LoRA.SlotWait
 	}
+	if g.poolSize > 0 {
+		sum += p.Pool * g.poolAdds / g.poolSize * b.means.Residence.Seconds() * g.poolShare / (1 - g.poolShare)
+	}
 	move := 0.0
 	for _, x := range []struct {
 		tokens int
@@ -195,8 +202,9 @@ func TestScoreMirrorsCost(t *testing.T) {
 		for range 10_000 {
 			p := fixed(t)
 			p.Alpha, p.Constant, p.Quadratic = rnd.Float64()*8, rnd.Float64(), rnd.Float64()*1e-8
-			p.TokensPerSecond = 1000 + rnd.Float64()*40_000
+			p.TokensPerSecond, p.Pool = 1000+rnd.Float64()*40_000, rnd.Float64()*3
 			b := basisFor(p, 1+rnd.Intn(100_000))
+			b.means.Residence = time.Duration(rnd.Intn(30e9))
 			bestScore, bestCost := -1, -1
 			var scores, costs [8]float64
 			for i := range scores {
@@ -234,6 +242,7 @@ func someGiven(rnd *rand.Rand, prompt int) given {
 		gpu: part(), host: part(), disk: part(), remote: part(),
 		queue: rnd.Float64() * 5, depth: rnd.Intn(40), inFlight: rnd.Intn(60), usage: rnd.Float64(),
 		slow: 1 + 3*rnd.Float64(), severe: float64(rnd.Intn(2)) * 30, adapter: AdapterState(rnd.Intn(5)),
+		poolSize: float64(rnd.Intn(2)) * (1000 + rnd.Float64()*1e6), poolAdds: rnd.Float64() * 1e5, poolShare: rnd.Float64() * 0.9,
 	}
 }
 

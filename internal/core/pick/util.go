@@ -18,6 +18,7 @@ const unknownUsage = 0.5
 func (c *Card) observeUsage(r *Row, s *telemetry.Sample) {
 	if s == nil || !s.KVUsage.Known {
 		r.UsageHow = FromOthers
+		c.blind++
 		return
 	}
 	r.Usage = min(max(s.KVUsage.V, 0), 1)
@@ -31,6 +32,9 @@ func (c *Card) observeUsage(r *Row, s *telemetry.Sample) {
 // pods. Never idle, or a pod whose page fails would draw the traffic.
 func (c *Card) settleUsage() {
 	b := &c.basis
+	if c.blind == 0 {
+		return
+	}
 	if len(c.usages) == 0 {
 		b.usage, b.usageHow = unknownUsage, FromDefault
 		return

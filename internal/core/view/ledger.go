@@ -107,7 +107,6 @@ type account struct {
 func (a *account) read(now, scraped int64) Load {
 	l := Load{Held: a.held.tokens.Load()}
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	l.InFlight, l.Waiting = a.inFlight, a.waiting
 	l.Queue = time.Duration(max(0, a.finish-now))
 	for p := a.newest; p != nil && p.at > scraped; p = p.older {
@@ -115,6 +114,7 @@ func (a *account) read(now, scraped int64) Load {
 		l.SinceWork += p.work.Prefill
 	}
 	l.AtScrape = l.Waiting - l.Since + a.answers.spanning(scraped)
+	a.mu.Unlock()
 	return l
 }
 
