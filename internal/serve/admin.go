@@ -133,7 +133,7 @@ func (a *admin) postExplain(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), min(explainDeadline, a.picker.deadline()))
 	defer cancel()
 	x, no := a.picker.Explain(ctx, askOf(r, body))
-	if no != nil && x == nil {
+	if no != nil {
 		writeRefusal(w, no)
 		return
 	}

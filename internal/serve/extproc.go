@@ -169,7 +169,7 @@ func (x *session) alarm() {
 		x.srv.log.Warn("ext_proc: no body message came in time, and the proxy did not state its body mode; set --request-body-mode if it is BUFFERED")
 	}
 	x.guard(x.m.expire)
-	if x.closing && x.m.settled() {
+	if x.closing && (x.m.settled() || !x.m.started) {
 		select {
 		case x.done <- nil:
 		default: // the reader was first
@@ -183,7 +183,11 @@ func (x *session) close() bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.closing = true
-	if x.m.started && !x.m.settled() {
+	if !x.m.started { // opened this moment: its headers are on their way
+		x.timer.Reset(x.srv.picker.deadline())
+		return false
+	}
+	if !x.m.settled() {
 		return false
 	}
 	x.end()

@@ -53,7 +53,7 @@ func (s *script) step(m *extproc.ProcessingRequest) []*extproc.ProcessingRespons
 
 func TestFullDuplex(t *testing.T) {
 	r := newRig(t, rigOptions{})
-	body := completion("m", tokens(1, 600))
+	body := completion("m", ids(1, 600))
 
 	t.Run("EP-01", func(t *testing.T) {
 		s := r.script()
@@ -135,7 +135,7 @@ func TestDestinationHeaderOfClient(t *testing.T) {
 	for _, key := range []string{destinationKey, "X-Gateway-Destination-Endpoint"} {
 		t.Run("EP-04/"+key, func(t *testing.T) {
 			got := r.ask(reqHeaders(fullDuplex, false, completionsPath, key, "6.6.6.6:1", servedKey, "x", subsetKey, "y"),
-				reqBody(completion("m", tokens(1, 64)), true))
+				reqBody(completion("m", ids(1, 64)), true))
 			if d := destination(t, got[0]); strings.HasPrefix(d, "6.6.6.6") {
 				t.Fatalf("spoofed: %s", d)
 			}
@@ -190,7 +190,7 @@ func TestChunks(t *testing.T) {
 func TestCutBodyPicksTheSame(t *testing.T) {
 	t.Run("EP-07", func(t *testing.T) {
 		r := newRig(t, rigOptions{})
-		prompt := tokens(3, 40)
+		prompt := ids(3, 40)
 		r.cache("b", 0, prompt)
 		body := completion("m", prompt)
 		for cut := range len(body) + 1 {
@@ -223,7 +223,7 @@ func TestHeaderOnly(t *testing.T) {
 
 func TestOtherModes(t *testing.T) {
 	r := newRig(t, rigOptions{})
-	prompt := tokens(5, 256)
+	prompt := ids(5, 256)
 	r.cache("c", 0, prompt)
 	body := completion("m", prompt)
 	cached := r.pod("c").Target
@@ -395,14 +395,14 @@ func TestBodyLimit(t *testing.T) {
 		if _, err := c.st.Recv(); status.Code(err) != codes.ResourceExhausted {
 			t.Fatalf("error %v", err)
 		}
-		r.route(completion("m", tokens(1, 64))) // the process lives
+		r.route(completion("m", ids(1, 64))) // the process lives
 		if !strings.Contains(scrapePage(t, r.picker.met, false), `eppctl_ext_proc_streams_total{code="ResourceExhausted"} 1`) {
 			t.Fatal("not counted")
 		}
 	})
 	t.Run("EP-40 message", func(t *testing.T) {
 		big := newRig(t, rigOptions{})
-		body := completion("m", tokens(1, 800_000))
+		body := completion("m", ids(1, 800_000))
 		if len(body) < 4<<20 {
 			t.Fatalf("only %d bytes", len(body))
 		}
@@ -446,7 +446,7 @@ func TestSubset(t *testing.T) {
 			t.Run(fmt.Sprintf("EP-19/%s/eos=%v", c.name, eos), func(t *testing.T) {
 				list := []*extproc.ProcessingRequest{withMetadata(reqHeaders(fullDuplex, eos, completionsPath), subsetNamespace, subsetKey, c.hint)}
 				if !eos {
-					list = append(list, reqBody(completion("m", tokens(1, 64)), true))
+					list = append(list, reqBody(completion("m", ids(1, 64)), true))
 				}
 				got := r.ask(list...)
 				if c.want == "" {
@@ -499,7 +499,7 @@ func TestNoEndpoint(t *testing.T) {
 		t.Run(fmt.Sprintf("EP-21 RS-05/eos=%v", eos), func(t *testing.T) {
 			list := []*extproc.ProcessingRequest{reqHeaders(fullDuplex, eos, completionsPath)}
 			if !eos {
-				list = append(list, reqBody(completion("m", tokens(1, 64)), true))
+				list = append(list, reqBody(completion("m", ids(1, 64)), true))
 			}
 			im := r.ask(list...)[0].GetImmediateResponse()
 			if im.GetStatus().GetCode() != 503 || im.GetDetails() != "eppctl_no_endpoints" {
@@ -601,7 +601,7 @@ func TestSaturated(t *testing.T) {
 		r.scrape(p, 10, 40)
 	}
 	r.scrape(r.pod("b"), 10, 35)
-	body := completion("m", tokens(1, 64))
+	body := completion("m", ids(1, 64))
 	t.Run("EP-22a", func(t *testing.T) {
 		im := r.ask(reqHeaders(fullDuplex, false, completionsPath, "x-gateway-inference-objective", "-1"), reqBody(body, true))[0].GetImmediateResponse()
 		if im.GetStatus().GetCode() != 429 || immediateHeader(im, "retry-after") == "" || immediateHeader(im, dropReason) != "rejected-saturated" {
@@ -617,7 +617,7 @@ func TestSaturated(t *testing.T) {
 
 func TestControlHeaders(t *testing.T) {
 	r := newRig(t, rigOptions{config: func(c *Config) { c.StrictModels = true }})
-	body := completion("unknown", tokens(1, 64))
+	body := completion("unknown", ids(1, 64))
 	for _, c := range []struct {
 		name    string
 		headers []string
@@ -659,7 +659,7 @@ func TestControlHeaders(t *testing.T) {
 
 func TestRequestID(t *testing.T) {
 	r := newRig(t, rigOptions{})
-	body := completion("m", tokens(1, 64))
+	body := completion("m", ids(1, 64))
 	t.Run("EP-24", func(t *testing.T) {
 		got := r.ask(reqHeaders(fullDuplex, false, completionsPath), reqBody(body, true))
 		id, ok := headerOf(got[0], requestIDHeader)
@@ -730,7 +730,7 @@ func TestTargetPorts(t *testing.T) {
 		seen := map[string]bool{}
 		for i := range 8 { // streams stay open, so that load spreads them
 			c := r.talk()
-			c.send(reqHeaders(fullDuplex, false, completionsPath), reqBody(completion("m", tokens(i, 900)), true))
+			c.send(reqHeaders(fullDuplex, false, completionsPath), reqBody(completion("m", ids(i, 900)), true))
 			seen[destination(t, c.recv())] = true
 		}
 		if len(seen) != 8 {
@@ -742,7 +742,7 @@ func TestTargetPorts(t *testing.T) {
 func TestIPv6(t *testing.T) {
 	t.Run("EP-29", func(t *testing.T) {
 		r := newRig(t, rigOptions{pods: threePods()[2:], options: Options{EmitScores: true}})
-		body := completion("m", tokens(1, 64))
+		body := completion("m", ids(1, 64))
 		for _, mode := range []bodyMode{modeNone, modeStreamed, modeBuffered, modePartial, modeFullDuplex} {
 			for _, got := range r.ask(reqHeaders(protocol(mode, modeNone), false, completionsPath), reqBody(body, true)) {
 				if mutationOf(got) != nil && len(mutationOf(got).GetSetHeaders()) > 0 {
@@ -802,13 +802,13 @@ func TestPickDeadline(t *testing.T) {
 
 func TestRanks(t *testing.T) {
 	r := newRig(t, rigOptions{pods: []pod.Spec{{Name: "dp", Address: "10.0.0.1:8000", Model: "m", Ranks: 2}}})
-	prompt := tokens(4, 128)
+	prompt := ids(4, 128)
 	r.cache("dp", 1, prompt)
 	got := r.ask(reqHeaders(fullDuplex, false, completionsPath), reqBody(completion("m", prompt), true))
 	if rank, _ := headerOf(got[0], rankHeader); rank != "1" {
 		t.Fatalf("rank %q, want 1", rank)
 	}
-	got = r.ask(reqHeaders(fullDuplex, false, completionsPath), reqBody(completion("m", tokens(9, 128)), true))
+	got = r.ask(reqHeaders(fullDuplex, false, completionsPath), reqBody(completion("m", ids(9, 128)), true))
 	if rank, ok := headerOf(got[0], rankHeader); ok {
 		t.Fatalf("rank %q without a match", rank)
 	}
@@ -816,7 +816,7 @@ func TestRanks(t *testing.T) {
 
 func TestIfAvailable(t *testing.T) {
 	r := newRig(t, rigOptions{})
-	prompt := tokens(6, 128)
+	prompt := ids(6, 128)
 	ask := func() string {
 		return kind(r.ask(reqHeaders(fullDuplex, false, completionsPath, "prefer", "respond-async, if-available"), reqBody(completion("m", prompt), true))[0])
 	}

@@ -83,7 +83,9 @@ func (e *endSignal) gone(v view.View, l looseEnd, surplus map[pod.ID]int, now ti
 		if s.Waiting.Known {
 			inEngine += int(s.Waiting.V)
 		}
-		left = v.Load.Load(p, now.UnixNano()).InFlight - inEngine
+		// Requests placed after the scrape cannot be on it.
+		l := v.Load.LoadSince(p, now.UnixNano(), s.At)
+		left = l.InFlight - l.Since - inEngine
 	}
 	surplus[p.ID] = left - 1
 	return left > 0

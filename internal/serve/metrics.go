@@ -31,6 +31,7 @@ type metrics struct {
 	bodyBytes   prometheus.Histogram
 	tokens      *prometheus.CounterVec // model
 	providers   *prometheus.CounterVec // provider
+	untokenized *prometheus.CounterVec // provider, reason
 	unmatched   *prometheus.CounterVec // reason
 	relaxed     *prometheus.CounterVec // reason
 	engine      *prometheus.CounterVec // pod, class
@@ -58,6 +59,7 @@ func newMetrics() *metrics {
 	m.requests = count("requests_total", "Requests by HTTP status of the picker's answer (200 = routed), reason and model.", "code", "reason", "model")
 	m.tokens = count("prompt_tokens_total", "Prompt tokens of decided requests; estimated where they could not be tokenized.", "model")
 	m.providers = count("tokenized_total", "Prompts whose token ids were found, by who gave them.", "provider")
+	m.untokenized = count("tokenize_failures_total", "Prompts a provider could not tokenize.", "provider", "reason")
 	m.unmatched = count("unmatched_total", "Requests decided by load only, by reason.", "reason")
 	m.relaxed = count("relaxed_total", "Picks among pods that a filter would leave out, by reason.", "reason")
 	m.engine = count("engine_responses_total", "Engine responses by pod and status class.", "pod", "class")

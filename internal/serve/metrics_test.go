@@ -34,7 +34,7 @@ func TestMetricsPage(t *testing.T) {
 		c.send(reqHeaders(fullDuplex, true, "/v1/models"))
 		c.rest()
 		for i := range 300 {
-			r.route(completion(fmt.Sprintf("client-model-%d", i), tokens(1, 20)))
+			r.route(completion(fmt.Sprintf("client-model-%d", i), ids(1, 20)))
 		}
 		page := scrapePage(t, r.picker.met, false)
 		p := expfmt.NewTextParser(model.UTF8Validation)

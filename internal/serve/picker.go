@@ -129,18 +129,19 @@ func (p *Picker) Pick(ctx context.Context, a *ask) (*flight, *refusal) {
 	return f, nil
 }
 
-// Explain decides as Pick does and leaves no trace. A decision that ends in a
-// refusal is returned with it.
+// Explain decides as Pick does and leaves no trace. A decision without a pod is
+// explained too; the refusal is of requests that reach no decision, or have a
+// condition that it does not meet.
 func (p *Picker) Explain(ctx context.Context, a *ask) (*pick.Explanation, *refusal) {
 	if a.Head.RequestID == "" {
 		a.Head.RequestID = newRequestID()
 	}
 	d := &decided{}
 	q, no := p.decide(ctx, a, d)
-	if q == nil {
+	if q == nil || no != nil && d.card.Outcome == pick.Picked {
 		return nil, no
 	}
-	return explained(&d.card, d.took), no
+	return explained(&d.card, d.took), nil
 }
 
 // decide reads the request, finds its tokens and fills d's card. Without a query

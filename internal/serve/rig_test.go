@@ -244,7 +244,7 @@ func withSubset(m *extproc.ProcessingRequest, hint ...string) *extproc.Processin
 }
 
 // tokens makes a prompt of n ids that share nothing with another first id's.
-func tokens(first, n int) []uint32 {
+func ids(first, n int) []uint32 {
 	ids := make([]uint32, n)
 	for i := range ids {
 		ids[i] = uint32(first*1_000 + i)
