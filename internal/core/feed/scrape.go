@@ -2,6 +2,7 @@ package feed
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,10 @@ const (
 	// router's memory.
 	DefaultScrapeBytes = 4 << 20
 
+	// DefaultCarry is how long a metric that a page no longer has keeps its
+	// value: as long as a pod's values count at all.
+	DefaultCarry = 5 * time.Second
+
 	scrapeBackoffMax = 5 * time.Second
 	scrapeJitter     = 0.2
 	// scrapeAccept asks for the classic text format: expfmt takes no exemplars,
@@ -47,7 +52,7 @@ type scraper struct {
 	every    time.Duration
 	timeout  time.Duration // 0 = scrapeTimeout(every)
 	maxBytes int64         // 0 = DefaultScrapeBytes
-	carry    time.Duration // how long a metric that drops out keeps its value
+	carry    time.Duration // how long a metric that drops out keeps its value; 0 = DefaultCarry
 	now      func() int64  // ns
 	counters *ScrapeCounters
 	// device tells the health of the pod's accelerators; nil = not watched.
@@ -87,7 +92,7 @@ func (s *scraper) run(ctx context.Context) {
 func (s *scraper) publish(next, prev *telemetry.Sample) {
 	restart := next.Restarted(prev)
 	if restart == "" { // else what the page lacks was another process's
-		next.Carry(prev, int64(s.carry))
+		next.Carry(prev, int64(cmp.Or(s.carry, DefaultCarry)))
 	} else {
 		s.counters.Restarts.Add(1)
 	}

@@ -23,8 +23,8 @@ func device(t *testing.T, lines string) Device {
 }
 
 func TestEM16NobodysDevice(t *testing.T) {
-	g := gpus(t, metricsPage(t, "dcgm_readme.prom"), nil)
-	if d := Join(g, "", "", nil); d.Known || d.Utilisation.Known {
+	g := gpus(t, metricsPage(t, "dcgm_readme.prom")+"DCGM_FI_DEV_XID_ERRORS{UUID=\"GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e52\",pod=\"\"} 79\n", nil)
+	if d := Join(g, "", "", nil); d.Known || d.Fatal {
 		t.Errorf("joined to the pod without a name: %+v", d)
 	}
 }

@@ -68,6 +68,8 @@ sglang:num_queue_reqs{model_name="m",priority="None"} 2
 `, load{known(5), unknown, unknown}},
 		{"EM-24 total with an empty priority", "sglang:num_queue_reqs{priority=\"\"} 5\nsglang:num_queue_reqs{priority=\"0\"} 5\n",
 			load{known(5), unknown, unknown}},
+		{"a priority's series that lingers", "sglang:num_queue_reqs 5\nsglang:num_queue_reqs{priority=\"1\"} 9\n",
+			load{known(5), unknown, unknown}},
 		{"EM-25 second TYPE", `# TYPE vllm:num_requests_waiting gauge
 vllm:num_requests_waiting{engine="0"} 4
 # TYPE vllm:num_requests_waiting gauge
@@ -230,6 +232,21 @@ func TestEM37EngineIsTold(t *testing.T) {
 	if s.Engine != pod.EngineTRTLLM {
 		t.Errorf("engine %s", s.Engine)
 	}
+}
+
+func TestOldCounterNames(t *testing.T) {
+	s := mustParse(t, "vllm:gpu_prefix_cache_queries_total 64\nvllm:gpu_prefix_cache_hits_total 32\nvllm:gpu_prefix_cache_hits_created 1.7e9\n", ParseOptions{})
+	wantValue(t, "queried", s.CacheQueried, known(64))
+	wantValue(t, "hit", s.CacheHit, known(32))
+}
+
+// TestRankOfUnlabelledSeries: what has no rank describes all of them.
+func TestRankOfUnlabelledSeries(t *testing.T) {
+	const text = "vllm:num_requests_waiting{engine=\"0\"} 4\nvllm:num_requests_waiting{engine=\"1\"} 5\nvllm:num_requests_running 3\n"
+	s := mustParse(t, text, ParseOptions{Rank: "1"})
+	wantValue(t, "waiting", s.Waiting, known(5))
+	wantValue(t, "running", s.Running, known(3))
+	wantValue(t, "waiting of a rank that is not there", mustParse(t, text, ParseOptions{Rank: "7"}).Waiting, Value{})
 }
 
 func TestTRTLLMCountsTokens(t *testing.T) {

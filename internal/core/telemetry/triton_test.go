@@ -10,8 +10,8 @@ func cachePage(hits, misses int) string {
 	return fmt.Sprintf("nv_cache_num_hits_per_model{model=\"m\",version=\"1\"} %d\nnv_cache_num_misses_per_model{model=\"m\",version=\"1\"} %d\n", hits, misses)
 }
 
-// TestTritonEstimate follows one pod over four scrapes: EM-11 the first two,
-// EM-12 the others.
+// TestTritonEstimate follows one pod over its scrapes: EM-11 the first two,
+// EM-12 the next.
 func TestTritonEstimate(t *testing.T) {
 	var prev *Sample
 	for i, c := range []struct {
@@ -23,6 +23,8 @@ func TestTritonEstimate(t *testing.T) {
 		{"EM-11 difference", 60, 70, 60.0 / 90},
 		{"EM-12 unchanged", 60, 70, 60.0 / 90},
 		{"EM-12 restart", 1, 1, 0.5},
+		{"only hits", 10, 1, 0},
+		{"restart seen by one counter", 5, 5, 0.5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := mustParse(t, cachePage(c.hits, c.misses), ParseOptions{Prev: prev})
