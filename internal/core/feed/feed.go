@@ -28,7 +28,7 @@ type Options struct {
 	ScrapeInterval time.Duration // default DefaultScrapeInterval
 	ScrapeTimeout  time.Duration // default: min(1 s, twice the interval)
 	ScrapeBytes    int64         // largest metrics page; default DefaultScrapeBytes
-	Carry          time.Duration // how long a metric missing from a page keeps its value; default 0
+	Carry          time.Duration // how long a metric missing from a page keeps its value; default DefaultCarry
 
 	Limits       Limits        // of event connections
 	ResolveEvery time.Duration // between two look-ups of a DNS name; default 30 s
