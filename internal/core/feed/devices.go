@@ -28,11 +28,8 @@ type Devices struct {
 
 	mu    sync.Mutex // pages; merge
 	pages []devicePage
-	byPod atomic.Pointer[map[podName]telemetry.Device]
+	byPod atomic.Pointer[map[string]telemetry.Device] // by pod.Spec.Device
 }
-
-// podName is how an exporter labels the user of a device.
-type podName struct{ namespace, pod string }
 
 type devicePage struct {
 	at   int64 // ns, 0 = none yet
@@ -43,7 +40,7 @@ type devicePage struct {
 // NewDevices watches the exporters at these URLs.
 func NewDevices(client *http.Client, now func() int64, urls ...string) *Devices {
 	d := &Devices{client: client, now: now, urls: urls, pages: make([]devicePage, len(urls))}
-	d.byPod.Store(&map[podName]telemetry.Device{})
+	d.byPod.Store(&map[string]telemetry.Device{})
 	return d
 }
 
@@ -59,11 +56,9 @@ func (d *Devices) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Of returns the health of a pod's devices; Known is false when no exporter
-// tells about them.
-func (d *Devices) Of(namespace, pod string) telemetry.Device {
-	return (*d.byPod.Load())[podName{namespace, pod}]
-}
+// Of returns the health of a pod's devices, named by its "namespace/pod"; Known
+// is false when no exporter tells about them.
+func (d *Devices) Of(device string) telemetry.Device { return (*d.byPod.Load())[device] }
 
 // Errors returns the last error per exporter URL; exporters that answer are
 // left out.
@@ -110,11 +105,12 @@ func (d *Devices) merge(now int64) {
 		}
 	}
 	clocks := telemetry.MedianClocks(all)
-	byPod := map[podName]telemetry.Device{}
+	byPod := map[string]telemetry.Device{}
 	for i := range all {
-		n := podName{all[i].Namespace, all[i].Pod}
-		if _, done := byPod[n]; !done && n.pod != "" {
-			byPod[n] = telemetry.Join(all, n.namespace, n.pod, clocks)
+		ns, pod := all[i].Namespace, all[i].Pod
+		name := ns + "/" + pod
+		if _, done := byPod[name]; !done && pod != "" {
+			byPod[name] = telemetry.Join(all, ns, pod, clocks)
 		}
 	}
 	d.byPod.Store(&byPod)

@@ -30,6 +30,10 @@ type Options struct {
 	ScrapeBytes    int64         // largest metrics page; default DefaultScrapeBytes
 	Carry          time.Duration // how long a metric missing from a page keeps its value; default DefaultCarry
 
+	// DeviceExporters are the URLs of the nodes' DCGM exporters; the pods' Device
+	// says whose accelerators they are.
+	DeviceExporters []string
+
 	Limits       Limits        // of event connections
 	ResolveEvery time.Duration // between two look-ups of a DNS name; default 30 s
 }
@@ -72,6 +76,7 @@ type Feed struct {
 	replayer *replayer
 	gates    gates
 	scrapes  ScrapeCounters
+	devices  *Devices
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -88,6 +93,8 @@ func New(f *view.Fleet, o Options) *Feed {
 	fd := &Feed{fleet: f, opts: o, replayer: newReplayer(d), pods: map[string]*keeper{}}
 	fd.gates = gates{dialer: d, log: o.Log, open: map[string]*gate{}, refused: map[string]uint64{}}
 	fd.ctx, fd.cancel = context.WithCancel(context.Background())
+	fd.devices = NewDevices(o.HTTP, now, o.DeviceExporters...)
+	fd.wg.Go(func() { fd.devices.Run(fd.ctx) })
 	fd.wg.Go(fd.sweep)
 	return fd
 }

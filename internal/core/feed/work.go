@@ -80,6 +80,7 @@ func (w *work) scrape(s pod.Spec) {
 		board: f.fleet.Telemetry, client: f.opts.HTTP,
 		every: f.opts.ScrapeInterval, timeout: f.opts.ScrapeTimeout, maxBytes: f.opts.ScrapeBytes, carry: f.opts.Carry,
 		now: now, counters: &f.scrapes,
+		device: func() telemetry.Device { return f.devices.Of(s.Device) },
 		sampled: func(s *telemetry.Sample, restart string) {
 			k.sampled(s, restart)
 			if restart != "" {

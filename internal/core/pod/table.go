@@ -26,6 +26,9 @@ type Spec struct {
 	Replay  []string
 	Bind    string
 	Metrics string // URL of the metrics page
+	// Device is "namespace/pod" as the node's device exporter labels the user of
+	// its accelerators; "" = not watched.
+	Device string
 	// MaxContext is the longest prompt the pod takes, in tokens; 0 = not told.
 	MaxContext int
 	// PrefillRate is this pod's peak prefill rate in tokens per second where its
