@@ -26,8 +26,17 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10) + "B"
 }
 
+// Set and Type make a Bytes a command-line flag.
+func (b *Bytes) Set(s string) (err error) {
+	*b, err = parseBytes(s)
+	return err
+}
+
+// Type names the value in usage texts.
+func (b *Bytes) Type() string { return "size" }
+
 // errWrong marks a value of the wrong kind where there is nothing to add.
-var errWrong = errors.New("wrong kind")
+var errWrong = errors.New("not understood")
 
 // parseBytes reads "32MiB", "1.5GB" or a plain number of bytes.
 func parseBytes(s string) (Bytes, error) {

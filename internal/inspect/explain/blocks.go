@@ -15,54 +15,48 @@ import (
 // counted, since forty pods of another model say no more than one.
 func (p *page) filters() {
 	t := &out.Table{Indent: "  ", Columns: []out.Column{{Name: "POD"}, {Name: "FILTER"}, {Name: "WHY", Elastic: true}}}
-	more := map[string]int{}
-	var order []string
+	alike, told := map[verdict]int{}, map[verdict]bool{}
 	for _, x := range p.filtered {
-		filter, why := filterText(x)
-		key := filter + "\x00" + why
-		n, seen := more[key]
-		if more[key] = n + 1; !seen {
-			order = append(order, key)
-		}
-		if p.o.All || !seen {
-			t.AddCells(out.Cell{Text: x.Name}, out.Cell{Text: filter, Style: out.Warn}, out.Cell{Text: why})
-		}
+		alike[filterText(x)]++
 	}
-	if !p.o.All {
-		for _, key := range order {
-			if n := more[key] - 1; n > 0 {
-				filter, why, _ := strings.Cut(key, "\x00")
-				t.Add(fmt.Sprintf("%d more", n), filter, why+" (--all lists them)")
-			}
+	for _, x := range p.filtered {
+		k := filterText(x)
+		if p.o.All || alike[k] <= 2 || !told[k] {
+			t.AddCells(out.Cell{Text: x.Name}, out.Cell{Text: k.filter, Style: out.Warn}, out.Cell{Text: k.why})
 		}
+		if n := alike[k] - 1; !p.o.All && n > 1 && !told[k] {
+			t.Add(fmt.Sprintf("%d more", n), k.filter, k.why+" (--all lists them)")
+		}
+		told[k] = true
 	}
 	if t.Len() > 0 {
 		p.block("FILTERED", "", t)
 	}
 }
 
-// filterText is the name of a pod's filter and what it compared.
-func filterText(x *pick.ExplainedPod) (name, why string) {
+// verdict is the name of a pod's filter and what it compared.
+type verdict struct{ filter, why string }
+
+func filterText(x *pick.ExplainedPod) verdict {
 	f := x.Filter
 	if f == nil {
-		return "", ""
+		return verdict{}
 	}
-	why = deref(f.Why)
+	why := deref(f.Why)
 	if f.Value != nil && f.Limit != nil && *f.Limit > 0 {
 		numbers := fmt.Sprintf("%g over limit %g %s", *f.Value, *f.Limit, deref(f.Unit))
 		if why = strings.TrimSpace(numbers); f.Why != nil {
 			why += ": " + *f.Why
 		}
 	}
-	return f.Name, why
+	return verdict{f.Name, why}
 }
 
 // commonest names the filter that left most pods out.
 func (p *page) commonest() string {
 	count := map[string]int{}
 	for _, x := range p.filtered {
-		name, _ := filterText(x)
-		count[name]++
+		count[filterText(x).filter]++
 	}
 	best := ""
 	for _, name := range slices.Sorted(maps.Keys(count)) {

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eppctl/eppctl/internal/core/feed"
+	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/inspect"
+	"github.com/eppctl/eppctl/internal/inspect/check"
+)
+
+type checkOptions struct {
+	check.Command
+	config     string
+	configOnly bool
+}
+
+// newCheck builds the command; run replaces the probing, for tests.
+func newCheck(a *app, run func(ctx context.Context, o *checkOptions, config string, pods []pod.Spec) error) *cobra.Command {
+	o := &checkOptions{}
+	if run == nil {
+		run = func(ctx context.Context, o *checkOptions, config string, pods []pod.Spec) error {
+			transport := &http.Transport{DisableKeepAlives: true}
+			o.Prober = &feed.Prober{Client: &http.Client{Transport: transport}}
+			return o.Run(ctx, config, pods, a.streams)
+		}
+	}
+	cmd := &cobra.Command{
+		Use:   "check [POD]...",
+		Short: "Check the configuration and every pod's ports",
+		Long: `Check the configuration, then every pod: does it answer, which engine and model
+is it, can its metrics page be read, do its event and replay ports speak ZeroMQ,
+does it tokenize, and does it say the same as the file. One line per fact.`,
+		Example: `  # before a start, or in CI
+  eppctl check --config eppctl.yaml
+
+  # the file alone, nothing is dialled
+  eppctl check --config eppctl.yaml --config-only
+
+  # two pods, for a script
+  eppctl check vllm-0 vllm-1 -o json`,
+		Args:              cobra.ArbitraryArgs,
+		ValidArgsFunction: a.completePods(&o.config),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf(cmd, "output", check.Formats()); err != nil {
+				return err
+			}
+			if err := oneOf(cmd, "fail-on", []string{"warning", "error"}); err != nil {
+				return err
+			}
+			cfg, err := a.loadConfig(o.config)
+			if err != nil {
+				return err
+			}
+			pods, err := choose(cfg.Pods, args)
+			if err != nil {
+				return err
+			}
+			if o.configOnly {
+				fmt.Fprintf(a.streams.Out, "ok  %s  %d pods, %d models\n", cfg.Path, len(cfg.Pods), len(cfg.Models))
+				return nil
+			}
+			ctx, stop := interruptible(cmd.Context())
+			defer stop()
+			return run(ctx, o, cfg.Path, pods)
+		},
+	}
+	configFlag(cmd, &o.config)
+	f := cmd.Flags()
+	f.BoolVar(&o.configOnly, "config-only", false, "only read the file")
+	f.DurationVar(&o.Timeout, "timeout", 10*time.Second, "for one pod")
+	f.StringVarP(&o.Format, "output", "o", "table", "table, json, yaml")
+	f.StringVar(&o.FailOn, "fail-on", "warning", "mildest finding that makes the exit code 3: warning, error")
+	enum(cmd, "output", check.Formats())
+	enum(cmd, "fail-on", []string{"warning", "error"})
+	return cmd
+}
+
+// choose picks the named pods, all of them without a name.
+func choose(pods []pod.Spec, names []string) ([]pod.Spec, error) {
+	if len(names) == 0 {
+		return pods, nil
+	}
+	var chosen []pod.Spec
+	for _, name := range names {
+		found := false
+		for _, p := range pods {
+			if p.Name == name {
+				chosen, found = append(chosen, p), true
+			}
+		}
+		if !found {
+			var known []string
+			for _, p := range pods {
+				known = append(known, p.Name)
+			}
+			return nil, &inspect.Error{
+				Kind: inspect.Usage, Code: "E_USAGE", What: fmt.Sprintf("no pod is named %q", name),
+				Why: "the file has " + strings.Join(known, ", "),
+			}
+		}
+	}
+	return chosen, nil
+}

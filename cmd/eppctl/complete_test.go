@@ -1,0 +1,77 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func config(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "eppctl.yaml")
+	text := `
+models: [{name: llama, aliases: [gpt], adapters: [sql]}]
+pods:
+- {name: vllm-0, address: '10.0.0.7:8000'}
+- {name: vllm-1, address: '[fd00::1]:8000'}
+`
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func TestCompletion(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	live := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/names" || r.URL.Query().Get("kind") != "model" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = w.Write([]byte(`{"kind":"Names","names":[{"name":"llama-live","state":"ready"}]}`))
+	}))
+	defer live.Close()
+	const noFiles = ":4\n"
+	for name, tc := range map[string]struct {
+		env  map[string]string
+		args []string
+		want string
+	}{
+		"models of a running serve": {map[string]string{"EPPCTL_ADDR": live.Listener.Addr().String()}, []string{"explain", "--model", ""}, "llama-live\tready\n" + noFiles},
+		"models of the file":        {map[string]string{"EPPCTL_CONFIG": config(t), "EPPCTL_ADDR": "127.0.0.1:1"}, []string{"explain", "--model", ""}, "llama\ngpt\nsql\n" + noFiles},
+		"addresses":                 {map[string]string{"EPPCTL_CONFIG": config(t)}, []string{"explain", "--subset", ""}, "10.0.0.7:8000\tvllm-0\n[fd00::1]:8000\tvllm-1\n" + noFiles},
+		"pods":                      {nil, []string{"check", "--config", config(t), ""}, "vllm-0\t10.0.0.7:8000\nvllm-1\t[fd00::1]:8000\n" + noFiles},
+		"formats":                   {nil, []string{"explain", "-o", ""}, "table\nwide\njson\nyaml\n" + noFiles},
+		"variants":                  {nil, []string{"envoy-config", "--variant", ""}, "override-host\noriginal-dst\noriginal-dst-header\n" + noFiles},
+		"UX-24 a hung admin port":   {map[string]string{"EPPCTL_ADDR": silent.Addr().String(), "EPPCTL_CONFIG": "/nowhere"}, []string{"explain", "--model", ""}, noFiles},
+		"no serve, broken file":     {map[string]string{"EPPCTL_ADDR": "127.0.0.1:1", "EPPCTL_CONFIG": "/dev/null/x"}, []string{"explain", "--model", ""}, noFiles},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, text, _ := try(nil, tc.env, append([]string{"__complete"}, tc.args...)...)
+			if code != exitOK || text != tc.want {
+				t.Errorf("code %d, got:\n%swant:\n%s", code, text, tc.want)
+			}
+		})
+	}
+}
+
+// TestEveryEnumCompletes: a flag whose help lists values offers them.
+func TestEveryEnumCompletes(t *testing.T) {
+	for _, args := range [][]string{
+		{"serve", "--log-level"}, {"serve", "--log-format"}, {"serve", "--request-body-mode"}, {"serve", "--end-signal"},
+		{"check", "--fail-on"}, {"check", "-o"}, {"version", "-o"}, {"sim", "--engine"}, {"envoy-config", "--body"}, {"version", "--color"},
+	} {
+		_, text, _ := try(nil, nil, append(append([]string{"__complete"}, args...), "")...)
+		if lines := strings.Split(strings.TrimSpace(text), "\n"); len(lines) < 3 || lines[len(lines)-1] != ":4" {
+			t.Errorf("%v completes to %q", args, text)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// program is the real main, run in a process of its own by the scripts.
+func program() int { return run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv) }
+
+func TestMain(m *testing.M) {
+	os.Exit(testscript.RunMain(m, map[string]func() int{"eppctl": program}))
+}
+
+// TestScripts runs the command line as a user does. Besides testscript's own
+// commands there are
+//
+//	status N CMD…     run CMD and want exit code N
+//	await FILE        wait until FILE exists
+//	eventually CMD…   run CMD until it succeeds
+//	signal SIG SUB    send INT, TERM or HUP to the background "eppctl SUB"
+func TestScripts(t *testing.T) {
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts and never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { silent.Close() }) // scripts run on after this function
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed.Close()
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("SILENT", silent.Addr().String())
+			env.Setenv("CLOSED", closed.Addr().String())
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"status": status, "await": await, "eventually": eventually, "signal": sendSignal,
+		},
+	})
+}
+
+func status(ts *testscript.TestScript, neg bool, args []string) {
+	want, err := strconv.Atoi(args[0])
+	if err != nil || neg || len(args) < 2 {
+		ts.Fatalf("usage: status N command...")
+	}
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%v", err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// patience bounds the waiting in scripts; it is never reached in a good run.
+const patience = 30 * time.Second
+
+func await(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: await FILE")
+	}
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+			return
+		}
+	}
+	ts.Fatalf("%s never came", args[0])
+}
+
+func eventually(ts *testscript.TestScript, neg bool, args []string) {
+	var err error
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		if err = ts.Exec(args[0], args[1:]...); (err == nil) != neg {
+			return
+		}
+	}
+	ts.Fatalf("never so: %v", err)
+}
+
+func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
+	signals := map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}
+	if neg || len(args) != 2 || signals[args[0]] == nil {
+		ts.Fatalf("usage: signal INT|TERM|HUP SUBCOMMAND")
+	}
+	for _, cmd := range ts.BackgroundCmds() {
+		if len(cmd.Args) > 1 && cmd.Args[1] == args[1] {
+			ts.Check(cmd.Process.Signal(signals[args[0]]))
+			return
+		}
+	}
+	ts.Fatalf("no eppctl %s is running", args[1])
+}

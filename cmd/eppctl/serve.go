@@ -1,0 +1,168 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/eppctl/eppctl/internal/serve"
+)
+
+type serveOptions struct {
+	config                       string
+	extProc, health, admin, page string
+	endpointsFile                string
+	strictModels                 bool
+	drain                        time.Duration
+	logLevel, logFormat          string
+
+	serve.Options
+}
+
+// newServe builds the command; run replaces what it does, for tests.
+func newServe(a *app, run func(context.Context, *serve.Config, serve.Options) error) *cobra.Command {
+	o := &serveOptions{}
+	if run == nil {
+		run = serve.Run
+	}
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Answer Envoy: pick a pod for every request",
+		Long: `Answer Envoy's ext_proc: pick a pod for every request.
+
+It subscribes to the KV events of every pod, reads their metrics pages, and keeps
+running while the configuration file changes. SIGHUP reads the file at once. The
+first SIGTERM or SIGINT turns readiness off and lets open streams end, for up to
+--drain-timeout; the second ends at once.`,
+		Example: `  # with a file
+  eppctl serve --config eppctl.yaml
+
+  # the admin API on a socket, a debug log in JSON
+  eppctl serve --config eppctl.yaml --admin-addr unix:/run/eppctl.sock --log-level debug --log-format json
+
+  # is the file right, and does every pod answer?
+  eppctl check --config eppctl.yaml`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			log, err := o.logger(cmd, a)
+			if err != nil {
+				return err
+			}
+			cfg, err := a.loadConfig(o.config, o.overrides(cmd)...)
+			if err != nil {
+				return err
+			}
+			ctx, stop := serveSignals(cmd.Context(), log)
+			defer stop()
+			o.Log, o.Version, o.Reload = log, build(), hangups(ctx)
+			return run(ctx, cfg, o.Options)
+		},
+	}
+	configFlag(cmd, &o.config)
+	f := cmd.Flags()
+	f.StringVar(&o.extProc, "ext-proc-addr", ":9002", "`ADDR` for Envoy's ext_proc; beats listen.ext_proc")
+	f.StringVar(&o.health, "health-addr", ":9003", "`ADDR` for gRPC health; beats listen.health")
+	f.StringVar(&o.admin, "admin-addr", "127.0.0.1:9004", "`ADDR` of the admin API, or unix:/PATH; empty = off; beats listen.admin")
+	f.StringVar(&o.page, "metrics-addr", ":9090", "`ADDR` of the Prometheus page; beats listen.metrics")
+	f.StringVar(&o.endpointsFile, "endpoints-file", "", "EDS `FILE` kept for Envoy; beats envoy.endpoints_file")
+	f.BoolVar(&o.strictModels, "strict-models", false, "refuse unknown models with 404; beats strict_models")
+	f.DurationVar(&o.drain, "drain-timeout", 25*time.Second, "how long open streams may go on after SIGTERM; beats drain_timeout")
+	f.StringVar(&o.RequestBodyMode, "request-body-mode", "auto", "body mode of a proxy that does not state its own: auto, none, streamed, buffered, buffered-partial, full-duplex")
+	f.StringVar(&o.EndSignal, "end-signal", "auto", "how the end of a request is learned: auto, stream, metrics")
+	f.DurationVar(&o.EndTTL, "end-ttl", 5*time.Minute, "how long a request counts as in flight when nobody tells its end")
+	f.IntVar(&o.Fallbacks, "fallbacks", 0, "further endpoints named behind the picked one")
+	f.BoolVar(&o.EmitScores, "emit-endpoint-scores", false, "add every candidate's score to the dynamic metadata")
+	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn, error")
+	f.StringVar(&o.logFormat, "log-format", "text", "text, json")
+	enum(cmd, "request-body-mode", []string{"auto", "none", "streamed", "buffered", "buffered-partial", "full-duplex"})
+	enum(cmd, "end-signal", []string{"auto", "stream", "metrics"})
+	enum(cmd, "log-level", []string{"debug", "info", "warn", "error"})
+	enum(cmd, "log-format", []string{"text", "json"})
+	return cmd
+}
+
+// overrides turns the flags that were given, or set by the environment, into
+// changes of the configuration.
+func (o *serveOptions) overrides(cmd *cobra.Command) []serve.Override {
+	var list []serve.Override
+	add := func(flag string, set serve.Override) {
+		if cmd.Flags().Changed(flag) {
+			list = append(list, set)
+		}
+	}
+	add("ext-proc-addr", func(c *serve.Config) { c.Listen.ExtProc = o.extProc })
+	add("health-addr", func(c *serve.Config) { c.Listen.Health = o.health })
+	add("admin-addr", func(c *serve.Config) { c.Listen.Admin = o.admin })
+	add("metrics-addr", func(c *serve.Config) { c.Listen.Metrics = o.page })
+	add("endpoints-file", func(c *serve.Config) { c.Envoy.EndpointsFile = o.endpointsFile })
+	add("strict-models", func(c *serve.Config) { c.StrictModels = o.strictModels })
+	add("drain-timeout", func(c *serve.Config) { c.Drain = o.drain })
+	return list
+}
+
+func (o *serveOptions) logger(cmd *cobra.Command, a *app) (*slog.Logger, error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
+		return nil, &flagError{cmd, fmt.Errorf("--log-level %q: want debug, info, warn or error", o.logLevel)}
+	}
+	if err := oneOf(cmd, "log-format", []string{"text", "json"}); err != nil {
+		return nil, err
+	}
+	opts := &slog.HandlerOptions{Level: level}
+	if o.logFormat == "json" {
+		return slog.New(slog.NewJSONHandler(a.streams.Err, opts)), nil
+	}
+	return slog.New(slog.NewTextHandler(a.streams.Err, opts)), nil
+}
+
+// serveSignals ends the context at the first signal and the process at the
+// second: a drain that hangs must not need SIGKILL.
+func serveSignals(parent context.Context, log *slog.Logger) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(parent)
+	ch := make(chan os.Signal, 2)
+	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		defer signal.Stop(ch)
+		for n := 0; ; n++ {
+			select {
+			case <-parent.Done():
+				return
+			case s := <-ch:
+				if n > 0 {
+					log.Warn("second signal: ending at once", "signal", s.String())
+					os.Exit(exitFailed)
+				}
+				log.Debug("signal", "signal", s.String())
+				cancel()
+			}
+		}
+	}()
+	return ctx, cancel
+}
+
+// hangups turns SIGHUP into requests to read the configuration.
+func hangups(ctx context.Context) <-chan struct{} {
+	ch, ask := make(chan os.Signal, 1), make(chan struct{}, 1)
+	signal.Notify(ch, syscall.SIGHUP)
+	go func() {
+		defer signal.Stop(ch)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ch:
+				select {
+				case ask <- struct{}{}:
+				default: // one is waiting already
+				}
+			}
+		}
+	}()
+	return ask
+}
