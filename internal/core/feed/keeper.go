@@ -259,7 +259,7 @@ func (k *keeper) discover(ctx context.Context, spec pod.Spec, told chan<- pod.Sp
 		cancel()
 		if err == nil {
 			k.found(findings)
-			wait = backoff{}
+			wait.reset()
 			select {
 			case told <- full:
 			case <-ctx.Done():
@@ -308,7 +308,8 @@ func (k *keeper) resolve(ctx context.Context, resolved chan<- netip.AddrPort, ad
 			k.log.Debug("address not resolved", "err", err)
 			pause = wait.next()
 		default:
-			wait, current = backoff{}, a
+			current = a
+			wait.reset()
 			select {
 			case resolved <- a:
 			case <-ctx.Done():

@@ -44,6 +44,7 @@ type subscriber struct {
 	log    *slog.Logger
 	count  *counts
 	queue  *queue
+	wait   backoff // the reader's
 
 	replayAt atomic.Pointer[string]   // endpoint, nil = none
 	seen     atomic.Pointer[identity] // latest
@@ -107,14 +108,13 @@ func (s *subscriber) identify(id identity) {
 // read connects, receives and queues, for as long as ctx lives. It waits for
 // nothing but the socket and, a short time, for room in the queue.
 func (s *subscriber) read(ctx context.Context) {
-	var wait backoff
 	for ctx.Err() == nil {
 		src, err := s.from.open(ctx)
 		if err == nil {
 			start := time.Now()
 			err = s.receive(ctx, src)
 			if time.Since(start) >= healthy {
-				wait = backoff{}
+				s.wait.reset()
 			}
 		}
 		if ctx.Err() != nil {
@@ -124,7 +124,7 @@ func (s *subscriber) read(ctx context.Context) {
 		s.log.Debug("event connection ended", "err", err)
 		s.queue.put(ctx, item{kind: itemDown, why: err.Error()})
 		if !s.from.passive() {
-			_ = sleep(ctx, wait.next()) // the loop looks at ctx
+			_ = sleep(ctx, s.wait.next()) // the loop looks at ctx
 		}
 	}
 }
