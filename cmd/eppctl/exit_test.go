@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/eppctl/eppctl/internal/inspect"
+	"github.com/eppctl/eppctl/internal/inspect/out"
 )
 
 // TestExitCodes: UX-11: no code has two meanings, and every kind of error has one.
@@ -78,4 +79,9 @@ func TestErrorText(t *testing.T) {
 	if errors.Is(&inspect.Error{Err: syscall.EPIPE}, syscall.EPIPE) == false {
 		t.Error("the cause is lost")
 	}
+}
+
+func streams(t *testing.T) *out.Streams {
+	t.Helper()
+	return out.NewStreams(strings.NewReader(""), &bytes.Buffer{}, &bytes.Buffer{}, nil)
 }

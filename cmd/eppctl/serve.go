@@ -61,6 +61,9 @@ first SIGTERM or SIGINT turns readiness off and lets open streams end, for up to
 			ctx, stop := serveSignals(cmd.Context(), log)
 			defer stop()
 			o.Log, o.Version, o.Reload = log, build(), hangups(ctx)
+			o.Ready = func(at serve.Addresses) {
+				log.Info("listening", "ext_proc", at.ExtProc, "health", at.Health, "admin", at.Admin, "metrics", at.Metrics)
+			}
 			return run(ctx, cfg, o.Options)
 		},
 	}
