@@ -338,3 +338,26 @@ func TestScrapeReportsRestart(t *testing.T) {
 		t.Errorf("%d restarts counted", n)
 	}
 }
+
+// TestScrapeCarries: a metric that drops out keeps its value, but not over a
+// restart.
+func TestScrapeCarries(t *testing.T) {
+	page := func(text string) *telemetry.Sample {
+		s, err := telemetry.Parse([]byte(text), telemetry.ParseOptions{At: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	const full = "process_start_time_seconds 100\nvllm:num_requests_waiting 9\nvllm:num_requests_running 1\n"
+	for text, want := range map[string]bool{
+		"process_start_time_seconds 100\nvllm:num_requests_running 1\n": true,
+		"process_start_time_seconds 200\nvllm:num_requests_running 1\n": false,
+	} {
+		s := &scraper{board: &telemetry.Board{}, counters: &ScrapeCounters{}}
+		s.publish(page(text), page(full))
+		if w := s.board.Get(0).Sample.Waiting; w.Known != want || (want && w.V != 9) {
+			t.Errorf("%q: waiting %+v, want known %v", text, w, want)
+		}
+	}
+}
