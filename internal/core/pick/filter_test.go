@@ -126,6 +126,33 @@ func TestNoEndpoint(t *testing.T) {
 	}
 }
 
+// Only load sheds: a sheddable request is routed like any other before that.
+func TestSheddable(t *testing.T) {
+	f := newFleet(t, 2)
+	f.fill(f.pod(0), 32, 0.001)
+	q := f.query(tokens(1, 64), start)
+	q.Priority = -5
+	if c := f.decide(q); c.Outcome != Picked || winner(c) != "pod-1" {
+		t.Errorf("one pod has room: %s, %s", c.Outcome, winner(c))
+	}
+	f = newFleet(t, 1)
+	f.Telemetry.Put(0, &telemetry.Sample{At: start, Asleep: true})
+	if c := f.decide(q); c.Outcome != Picked || c.Why != reason.AllAsleep {
+		t.Errorf("not excluded by load: %s, %q", c.Outcome, c.Why)
+	}
+}
+
+func TestContextIsInclusive(t *testing.T) {
+	f := newFleet(t, 0)
+	f.add(pod.Spec{Name: "exact", MaxContext: 64}, "10.0.0.1:8000")
+	f.add(pod.Spec{Name: "long"}, "10.0.0.2:8000")
+	for n, want := range map[int]Verdict{64: Scored, 65: TooLong} {
+		if got := f.decide(f.query(tokens(1, n), start)).Rows[0].Verdict; got != want {
+			t.Errorf("%d tokens of 64: %s", n, got)
+		}
+	}
+}
+
 func TestEstimatedLengthFiltersNobody(t *testing.T) {
 	f := newFleet(t, 0)
 	f.add(pod.Spec{Name: "short", MaxContext: 1000}, "10.0.0.1:8000")

@@ -107,5 +107,10 @@ func TestTieWindow(t *testing.T) {
 				t.Errorf("%s: winner %d, tie %+v; want %d of %d", c.name, got, card.Tie, c.winner, c.size)
 			}
 		}
+		edge := tiedCard("x", 0.5, 0.25)
+		edge.Tie.Window = 0.25
+		if edge.settleTie(0); edge.Tie.Size != 2 {
+			t.Error("a pod exactly at the window's edge does not tie")
+		}
 	})
 }

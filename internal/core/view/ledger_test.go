@@ -232,3 +232,22 @@ func TestLedgerConcurrent(t *testing.T) {
 		}
 	}
 }
+
+// Behind an image the ids do not tell the content: two prompts that agree on
+// them share nothing there.
+func TestHeldStopsAtCut(t *testing.T) {
+	l, p := NewLedger(), somePod(0, 1)
+	prompt := &block.Prompt{Tokens: make([]uint32, 4*chunkTokens), Cut: chunkTokens + 1}
+	w := Work{Prompt: prompt, Tokens: len(prompt.Tokens), Rank: -1}
+	l.Place(p, w, 0)
+	l.Place(p, w, 0)
+	if got, want := l.Load(p, 0).Held, int64(7*chunkTokens); got != want {
+		t.Errorf("held %d tokens, want %d: one chunk shared, three of each not", got, want)
+	}
+	other := *prompt
+	other.Salt = "another tenant"
+	l.Place(p, Work{Prompt: &other, Tokens: len(other.Tokens), Rank: -1}, 0)
+	if got, want := l.Load(p, 0).Held, int64(11*chunkTokens); got != want {
+		t.Errorf("held %d tokens, want %d: another salt shares nothing", got, want)
+	}
+}
