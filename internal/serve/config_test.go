@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -134,6 +135,24 @@ func TestConfigForms(t *testing.T) {
 				t.Errorf("err = %v, want ok = %v", err, tc.ok)
 			}
 		})
+	}
+}
+
+// TestConfigDepth: the parser recurses; no text may take it down.
+func TestConfigDepth(t *testing.T) {
+	for _, unit := range []string{"[", "{", "- ", "a: ", "? ", "&a ", "*a ", "!t ", "&a\n", "- [", "\"", "'", "|", "a:\n  "} {
+		for _, n := range []int{40, 3000} {
+			if _, err := parse(strings.Repeat(unit, n)); err == nil {
+				t.Errorf("%d times %q was accepted", n, unit)
+			}
+		}
+	}
+	var json strings.Builder // the same language on one line
+	for i := range 200 {
+		fmt.Fprintf(&json, `%s{"name": "m%d", "aliases": ["a%d"]}`, strings.Repeat(", ", min(i, 1)), i, i)
+	}
+	if _, err := parse(`{"models": [` + json.String() + `]}`); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -44,7 +45,14 @@ func newDecoder(path string) *decoder {
 
 // decode reads text into the struct that into points to.
 func (d *decoder) decode(text []byte, into any) {
-	tree, err := parser.ParseBytes(text, 0)
+	tokens := lexer.Tokenize(string(text))
+	if t := tooDeep(tokens); t != nil {
+		d.problems = append(d.problems, Problem{
+			File: d.path, Line: t.Position.Line, Column: t.Position.Column, Found: "nested or indented beyond any configuration",
+		})
+		return
+	}
+	tree, err := parser.Parse(tokens, 0)
 	if err != nil {
 		d.syntax(err, text)
 		return
@@ -59,6 +67,28 @@ func (d *decoder) decode(text []byte, into any) {
 		}
 		d.value(doc.Body, reflect.ValueOf(into).Elem(), "")
 	}
+}
+
+// tooDeep returns the token at which the text nests deeper than the parser, which
+// recurses without a limit of its own, should be asked to follow. Nesting shows
+// as open brackets, as a column outside of them, or as a pile of anchors and tags.
+func tooDeep(tokens token.Tokens) *token.Token {
+	const brackets, columns, marks = 32, 1024, 4096
+	open, marked := 0, 0
+	for _, t := range tokens {
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			open++
+		case token.SequenceEndType, token.MappingEndType:
+			open--
+		case token.AnchorType, token.AliasType, token.TagType:
+			marked++
+		}
+		if open > brackets || marked > marks || open == 0 && t.Position.Column > columns {
+			return t
+		}
+	}
+	return nil
 }
 
 func (d *decoder) syntax(err error, text []byte) {
