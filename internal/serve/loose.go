@@ -13,6 +13,11 @@ type looseEnd struct {
 	since time.Time
 }
 
+// deadAfter is how long a pod's scrapes must fail after a stream's end before its
+// request counts as over: the pod is not picked meanwhile, and whatever it was
+// doing nobody will learn the end of.
+const deadAfter = 5 * time.Second
+
 // maxLoose bounds the list; beyond it the oldest is counted down at once.
 const maxLoose = 1 << 16
 
@@ -73,8 +78,12 @@ func (e *endSignal) gone(v view.View, l looseEnd, surplus map[pod.ID]int, now ti
 	if v.Pods.ByID(p.ID) == nil || v.Pods.ByID(p.ID).Epoch != p.Epoch {
 		return true // the pod is gone, and its requests with it
 	}
-	s := v.Telemetry.Get(p.ID).Sample
-	if s == nil || s.At <= l.since.UnixNano() || !s.Running.Known {
+	t := v.Telemetry.Get(p.ID)
+	s := t.Sample
+	if s == nil || s.At <= l.since.UnixNano() {
+		return t.ErrAt-l.since.UnixNano() >= int64(deadAfter)
+	}
+	if !s.Running.Known {
 		return false
 	}
 	left, known := surplus[p.ID]

@@ -78,15 +78,16 @@ func planOf(m *extproc.ProcessingRequest, forced int) plan {
 }
 
 // picksAtHeaders reports that no prompt will be seen before the headers must be
-// answered: the pick is by load.
+// answered: the pick is by load. A mode that is not known is taken to be one of
+// these, which cannot leave a request waiting.
 func (p plan) picksAtHeaders() bool {
 	switch p.body {
-	case modeNone, modeGRPC:
-		return true
+	case modeBuffered, modePartial, modeFullDuplex:
+		return false
 	case modeStreamed:
 		return !p.holds
 	}
-	return false
+	return true
 }
 
 // echoes reports that the proxy keeps nothing: every body byte must come back.

@@ -1,0 +1,126 @@
+package serve
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/eppctl/eppctl/internal/core/pod"
+)
+
+// counted is a request that only counts its ends.
+type counted struct {
+	on    *pod.Pod
+	ended int
+}
+
+func (c *counted) answer() *answer         { return &answer{} }
+func (c *counted) pod() *pod.Pod           { return c.on }
+func (c *counted) firstByteDue() time.Time { return time.Time{} }
+func (c *counted) served(netip.AddrPort)   {}
+func (c *counted) status(int, bool, bool)  {}
+func (c *counted) content()                {}
+func (c *counted) end()                    { c.ended++ }
+
+func TestEndSignal(t *testing.T) {
+	reset := ending{canceled: true, headers: true}
+	early := ending{canceled: true, headers: true, sse: true, after: time.Millisecond}
+	late := ending{canceled: true, headers: true, sse: true, after: time.Second}
+	for _, c := range []struct {
+		name string
+		mode endMode
+		seen []ending // before
+		end  ending
+		over bool
+	}{
+		{"half-close", endAuto, nil, ending{eof: true}, true},
+		{"half-close, metrics", endMetrics, nil, ending{eof: true}, true},
+		{"connection lost", endAuto, nil, ending{}, true},
+		{"reset after headers, nothing known", endAuto, nil, reset, false},
+		{"reset after the end of the response", endAuto, nil, ending{canceled: true, headers: true, done: true}, true},
+		{"reset after headers, streams last", endAuto, []ending{{eof: true, headers: true, sse: true}}, reset, true},
+		{"reset after headers, a late stream was seen", endAuto, []ending{late}, reset, true},
+		{"late stream itself", endAuto, nil, late, true},
+		{"early stream", endAuto, []ending{early, early}, early, false},
+		{"reset before headers, phases skipped", endAuto, nil, ending{canceled: true}, false},
+		{"reset before headers, phases come", endAuto, []ending{reset}, ending{canceled: true}, true},
+		{"reset, forced stream", endStream, nil, early, true},
+		{"reset late, forced metrics", endMetrics, []ending{late}, late, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := newEndSignal(c.mode, time.Hour, quietLog())
+			for _, x := range c.seen {
+				e.over(x)
+			}
+			if got := e.over(c.end); got != c.over {
+				t.Fatalf("over %v, want %v", got, c.over)
+			}
+		})
+	}
+}
+
+func TestLooseEnds(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	a := r.pod("a")
+	t.Run("learning releases them", func(t *testing.T) {
+		e := newEndSignal(endAuto, time.Hour, quietLog())
+		x := &counted{on: a}
+		e.linger(x)
+		e.over(ending{eof: true, headers: true, sse: true})
+		if x.ended != 1 || e.lingering() != 0 {
+			t.Fatalf("ended %d times, %d left", x.ended, e.lingering())
+		}
+	})
+	t.Run("ttl", func(t *testing.T) {
+		e := newEndSignal(endMetrics, time.Minute, quietLog())
+		x := &counted{on: a}
+		e.linger(x)
+		e.reconcile(r.fleet.View(), time.Now().Add(59*time.Second))
+		if x.ended != 0 {
+			t.Fatal("ended before its time")
+		}
+		e.reconcile(r.fleet.View(), time.Now().Add(time.Minute))
+		if x.ended != 1 {
+			t.Fatal("leaked")
+		}
+	})
+	t.Run("scrapes", func(t *testing.T) {
+		for range 3 { // three requests are on the pod, by our books
+			c := r.talk()
+			c.send(withSubset(reqHeaders(fullDuplex, true, "/v1/models"), a.Target))
+			destination(t, c.recv())
+		}
+		e := newEndSignal(endMetrics, time.Hour, quietLog())
+		var list []*counted
+		for range 3 {
+			x := &counted{on: a}
+			list = append(list, x)
+			e.linger(x)
+		}
+		ended := func() (n int) {
+			for _, x := range list {
+				n += x.ended
+			}
+			return n
+		}
+		e.reconcile(r.fleet.View(), time.Now())
+		if ended() != 0 {
+			t.Fatal("ended by a scrape from before")
+		}
+		r.scrape(a, 1, 1) // two are left in the engine
+		e.reconcile(r.fleet.View(), time.Now())
+		if ended() != 1 || list[0].ended != 1 {
+			t.Fatalf("%d ended, want the oldest", ended())
+		}
+	})
+	t.Run("pod removed", func(t *testing.T) {
+		e := newEndSignal(endMetrics, time.Hour, quietLog())
+		x := &counted{on: r.pod("b")}
+		e.linger(x)
+		r.fleet.Pods.Remove(x.on.ID)
+		e.reconcile(r.fleet.View(), time.Now())
+		if x.ended != 1 {
+			t.Fatal("a request on a pod that is gone is still counted")
+		}
+	})
+}
