@@ -76,6 +76,9 @@ func tooDeep(tokens token.Tokens) *token.Token {
 	const brackets, columns, marks = 32, 1024, 4096
 	open, marked := 0, 0
 	for _, t := range tokens {
+		if open == 0 && t.Position.Column > columns {
+			return t
+		}
 		switch t.Type {
 		case token.SequenceStartType, token.MappingStartType:
 			open++
@@ -84,7 +87,7 @@ func tooDeep(tokens token.Tokens) *token.Token {
 		case token.AnchorType, token.AliasType, token.TagType:
 			marked++
 		}
-		if open > brackets || marked > marks || open == 0 && t.Position.Column > columns {
+		if open > brackets || marked > marks {
 			return t
 		}
 	}
