@@ -198,6 +198,19 @@ func TestPickedPodIsGone(t *testing.T) {
 	}
 }
 
+// A request whose end was still to be learned from its pod's next scrape is not
+// counted for ever when the pod dies before that.
+func TestDeadPodLeavesNothingInFlight(t *testing.T) {
+	s := start(t, setup{fleet: sim.FleetOptions{Engines: 2}})
+	for i := range 8 {
+		// Envoy closes a short response's stream as it does one whose end it
+		// does not tell, until a longer response has shown that it does.
+		s.must(s.call(t.Context(), "POST", "/v1/completions", completion(prompt(i, 64), 1)))
+	}
+	s.Fleet.Engines[0].Kill()
+	s.quiet()
+}
+
 // The picker is killed while a stream runs and while it picks.
 func TestKilledPickerMidway(t *testing.T) {
 	t.Run("EP-47/EPP killed during SSE", func(t *testing.T) {

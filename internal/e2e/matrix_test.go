@@ -73,7 +73,7 @@ func (m matrix) picks(t *testing.T) {
 func (m matrix) largeBody(t *testing.T) {
 	s := m.sub(t)
 	body, err := json.Marshal(map[string]any{"model": "sim", "prompt": prompt(1000, 64), "max_tokens": 1,
-		"user": strings.Repeat("a ß 漢 \" \\ ", 3<<20/16)})
+		"user": strings.Repeat("a ß 漢 \" \\ ", 3<<20/12)})
 	if err != nil {
 		t.Fatal(err)
 	}
