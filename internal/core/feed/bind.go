@@ -214,6 +214,7 @@ func (g *gate) owner(from netip.Addr, src *accepted) (box *inbox, why string, er
 		if err != nil {
 			return nil, "", nil
 		}
+		// Commands and other shapes tell nothing; the subscriber counts them.
 		if topic, _, payload, err = event.ParseFrames(frames); err == nil {
 			src.first = frames
 			break

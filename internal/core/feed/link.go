@@ -14,14 +14,11 @@ import (
 // FrameSource is one connection to a publisher. Recv is called by one goroutine;
 // Close may be called from any and makes Recv return.
 type FrameSource interface {
-	// Recv returns the next message. The frames belong to the caller. After an
-	// error the source is dead.
+	// Recv returns the frames of the next message, which belong to the caller,
+	// or none for a ZMTP command. After an error the source is dead.
 	Recv() ([][]byte, error)
 	// Peer is the publisher's ZMTP version.
 	Peer() (major, minor byte)
-	// Commands counts the ZMTP commands received so far (PING, PONG, unknown
-	// ones); only Recv's goroutine may ask.
-	Commands() uint64
 	Close() error
 }
 
@@ -31,10 +28,9 @@ type FrameSource interface {
 // handshake deadline, dials the wrong endpoint again, does not notice half of
 // the ways a connection ends and cannot be closed without a leak.
 type link struct {
-	guard    *guard
-	conn     *zmq4.Conn
-	release  func() bool // unties the connection from its context
-	commands uint64
+	guard   *guard
+	conn    *zmq4.Conn
+	release func() bool // unties the connection from its context
 }
 
 var _ FrameSource = (*link)(nil)
@@ -149,16 +145,14 @@ func (l *link) send(frames ...[]byte) error {
 
 // Recv implements FrameSource.
 func (l *link) Recv() ([][]byte, error) {
-	for {
-		msg, err := l.conn.RecvMsg()
-		if err != nil {
-			return nil, l.error(err)
-		}
-		if msg.Type != zmq4.CmdMsg { // zmq4 has answered a PING, then shows it
-			return msg.Frames, nil
-		}
-		l.commands++
+	msg, err := l.conn.RecvMsg()
+	switch {
+	case err != nil:
+		return nil, l.error(err)
+	case msg.Type == zmq4.CmdMsg: // zmq4 answers a PING, then shows it
+		return nil, nil
 	}
+	return msg.Frames, nil
 }
 
 // error prefers the guard's reason: zmq4 wraps, or replaces, what the
@@ -178,9 +172,6 @@ func (l *link) silence(d time.Duration) {
 
 // Peer implements FrameSource.
 func (l *link) Peer() (major, minor byte) { return l.guard.peer[0], l.guard.peer[1] }
-
-// Commands implements FrameSource.
-func (l *link) Commands() uint64 { return l.commands }
 
 // Close implements FrameSource.
 func (l *link) Close() error {

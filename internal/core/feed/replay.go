@@ -114,13 +114,16 @@ func (r *replayer) round(ctx context.Context, endpoint string, from, until uint6
 		return next, roundBroken, err
 	}
 	l.silence(replayFirst)
-	for first := true; ; first = false {
+	for first := true; ; {
 		frames, err := l.Recv()
 		if err != nil {
 			if first && faultOf(err) == FaultTimeout {
 				return next, roundSilent, errors.New("no answer")
 			}
 			return next, roundBroken, err
+		}
+		if frames == nil { // a command
+			continue
 		}
 		l.silence(replayQuiet)
 		// From the end, because older engines leave out the topic.
@@ -133,6 +136,7 @@ func (r *replayer) round(ctx context.Context, endpoint string, from, until uint6
 		}
 		var ok bool
 		next, ok = take(binary.BigEndian.Uint64(number), payload, first)
+		first = false
 		switch {
 		case !ok:
 			return next, roundBroken, nil

@@ -142,15 +142,14 @@ func (s *subscriber) receive(ctx context.Context, src FrameSource) error {
 		c.Peer = version(src.Peer())
 	})
 	s.queue.put(ctx, item{kind: itemUp, session: session})
-	var commands uint64
 	for {
 		frames, err := src.Recv()
-		if n := src.Commands(); n != commands {
-			s.count.add(func(c *Counters) { c.Commands += n - commands })
-			commands = n
-		}
 		if err != nil {
 			return err
+		}
+		if frames == nil {
+			s.count.add(func(c *Counters) { c.Commands++ })
+			continue
 		}
 		size := 0
 		for _, f := range frames {
