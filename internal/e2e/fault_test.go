@@ -3,6 +3,7 @@ package e2e
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,11 +18,19 @@ import (
 )
 
 // A pod that holds the prefix everybody wants, and is made slow, gets no more
-// requests long before its queue is full.
+// requests before its queue reaches the depth at which the policy leaves it out.
+// Streams are the harder case: vLLM sends their response headers when it accepts
+// a request, long before the first token.
 func TestQueueingPodLosesNewRequests(t *testing.T) {
+	for _, stream := range []bool{false, true} {
+		t.Run(fmt.Sprintf("stream %v", stream), func(t *testing.T) { queueing(t, stream) })
+	}
+}
+
+func queueing(t *testing.T, stream bool) {
 	prof := sim.H100x2
 	prof.MaxRunning = 4
-	const limit = 24
+	const limit = 32 // weights.breaker.depth
 	s := start(t, setup{fleet: sim.FleetOptions{Engines: 3, Engine: sim.EngineOptions{Profile: prof, MaxQueued: limit}}})
 	shared := prompt(1, 3200)
 	warm := s.must(s.call(t.Context(), "POST", "/v1/completions", completion(shared, 1)))
@@ -37,7 +46,11 @@ func TestQueueingPodLosesNewRequests(t *testing.T) {
 	counts := map[string]int{}
 	var deepest int
 	for i := range 150 {
-		body := completion(append(slices.Clone(shared), prompt(100+i, 64)...), 8)
+		body, err := json.Marshal(map[string]any{"model": "sim", "max_tokens": 8, "stream": stream,
+			"prompt": append(slices.Clone(shared), prompt(100+i, 64)...)})
+		if err != nil {
+			t.Fatal(err)
+		}
 		wg.Go(func() {
 			a := s.call(t.Context(), "POST", "/v1/completions", body)
 			mu.Lock()
