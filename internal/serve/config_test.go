@@ -7,9 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
 )
@@ -124,6 +129,11 @@ func TestConfigForms(t *testing.T) {
 		"metrics on ext_proc":    {"listen: {ext_proc: ':9002', metrics: ':9002'}\n", false},
 		"weights not finite":     {"weights: {alpha: .inf}\n", false},
 		"weights not a number":   {"weights: {alpha: .nan}\n", false},
+		"a number with exponent": {"weights: {tiers: {host: {bandwidth: 25e9}}}\n", true},
+		"a number too large":     {"weights: {tiers: {host: {bandwidth: 1e999}}}\n", false},
+		"a quoted number":        {"weights: {alpha: '3'}\n", false},
+		"+inf by word":           {"weights: {alpha: +inf}\n", false},
+		"empty text":             {"weights: {alpha: ''}\n", false},
 		"weights negative":       {"weights: {breaker: {weight: -1}}\n", false},
 		"weights of a model":     {"models: [{name: m, prefill_tokens_per_second: -1}]\n", false},
 		"unknown preset":         {"weights: {preset: best}\n", false},
@@ -227,27 +237,72 @@ weights: {beta: 0.03, preset: fixed, breaker: {depth: 16}, prefill_tokens_per_se
 	}
 }
 
-// TestConfigReference: docs/config.md names every key of the file, and no other.
+// TestConfigReference: docs/config.md names every key of the file and no other,
+// states the true default of each, and its example is a valid file.
 func TestConfigReference(t *testing.T) {
-	page, err := os.ReadFile("../../docs/config.md")
+	text, err := os.ReadFile("../../docs/config.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	documented := map[string]bool{}
-	for line := range strings.Lines(string(page)) {
-		if rest, ok := strings.CutPrefix(line, "| `"); ok {
-			key, _, _ := strings.Cut(rest, "`")
-			documented[key] = true
+	page := string(text)
+	documented := map[string]string{} // key -> default column
+	for line := range strings.Lines(page) {
+		if cells := strings.Split(line, "|"); len(cells) > 3 && strings.HasPrefix(cells[1], " `") {
+			documented[strings.Trim(cells[1], " `")] = cells[2]
 		}
 	}
 	for _, k := range Keys() {
-		if !documented[k] {
+		if _, ok := documented[k]; !ok {
 			t.Errorf("docs/config.md has no row for %s", k)
 		}
-		delete(documented, k)
 	}
 	for k := range documented {
-		t.Errorf("docs/config.md has a row for %s, which is no key", k)
+		if !slices.Contains(Keys(), k) {
+			t.Errorf("docs/config.md has a row for %s, which is no key", k)
+		}
+	}
+	f := defaults()
+	checkDefaults(t, documented, reflect.ValueOf(&f).Elem(), "")
+
+	_, example, _ := strings.Cut(page, "```yaml\n")
+	example, _, _ = strings.Cut(example, "```")
+	if c, err := parse(example); err != nil || len(c.Pods) == 0 {
+		t.Errorf("the example: %d pods, %v", len(c.Pods), err)
+	}
+}
+
+// checkDefaults compares the first word in backquotes of each default column
+// with what the program starts from; none stands for the zero value.
+func checkDefaults(t *testing.T, documented map[string]string, v reflect.Value, prefix string) {
+	t.Helper()
+	for _, f := range fieldsOf(v.Type()) {
+		key, at := join(prefix, f.name), v.FieldByIndex(f.index)
+		switch {
+		case at.Kind() == reflect.Struct:
+			checkDefaults(t, documented, at, key)
+			continue
+		case at.Kind() == reflect.Slice:
+			continue
+		}
+		said := reflect.New(at.Type())
+		if parts := strings.Split(documented[key], "`"); len(parts) > 2 && key != "weights.preset" { // "" is the first preset
+			n, err := parser.ParseBytes([]byte("x: "+strconv.Quote(parts[1])), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if number := at.Kind() != reflect.String && at.Type() != reflect.TypeFor[time.Duration]() && at.Type() != reflect.TypeFor[Bytes](); number {
+				if n, err = parser.ParseBytes([]byte("x: "+parts[1]), 0); err != nil {
+					t.Fatal(err)
+				}
+			}
+			node := n.Docs[0].Body.(*ast.MappingNode).Values[0].Value
+			if err := setScalar(node, said.Interface()); err != nil {
+				t.Errorf("%s: default %q: %v", key, parts[1], err)
+			}
+		}
+		if said.Elem().Interface() != at.Interface() {
+			t.Errorf("docs/config.md says %s is %q, it is %v", key, strings.TrimSpace(documented[key]), at.Interface())
+		}
 	}
 }
 

@@ -257,10 +257,13 @@ func setScalar(n ast.Node, p any) error {
 			return int(i), err
 		})(text)
 	case *float64:
-		if kind != ast.IntegerType && kind != ast.FloatType {
-			return errWrong // .nan and .inf are kinds of their own
+		// .nan and .inf are kinds of their own. 25e9 is a number by YAML 1.2,
+		// which the library takes for text.
+		plain := kind == ast.StringType && n.GetToken().Type == token.StringType && strings.IndexAny(text, "+-.0123456789") == 0
+		if kind != ast.IntegerType && kind != ast.FloatType && !plain {
+			return errWrong
 		}
-		return set(p, func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })(text)
+		return set(p, parseFinite)(text)
 	default:
 		return fmt.Errorf("no decoder for %T", p)
 	}

@@ -73,3 +73,12 @@ func parseDuration(s string) (time.Duration, error) {
 	}
 	return d, nil
 }
+
+// parseFinite reads a number; "inf" and what overflows to it are none.
+func parseFinite(s string) (float64, error) {
+	f, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsInf(f, 0) || math.IsNaN(f) {
+		return 0, errWrong
+	}
+	return f, nil
+}
