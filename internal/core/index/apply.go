@@ -70,25 +70,40 @@ func (ix *Index) apply(m *member, e *event.Event, now int64, second uint32) (o O
 		return o
 	}
 	switch {
-	case e.Shared:
+	case e.Shared || e.Tier >= event.NumTiers:
 		o.Verdict = SharedMedium
-	case e.Tier >= event.NumTiers:
-		o.Verdict = Sparse
 	case !m.groups.accepts(e):
 		o.Verdict = OtherGroup
 	case e.Kind == event.Removed:
 		o.Unknown = ix.remove(m, e.Tier, e.Hashes)
 	case len(e.Tokens) == 0:
 		o.Unknown = ix.storeNamed(m, e, second)
-	case !e.Dense():
-		o.Verdict = Sparse
 	default:
 		o = ix.applyStore(m, e, now, second)
+		if o.Verdict != Applied {
+			ix.disown(m, e.Hashes)
+		}
 	}
 	return o
 }
 
+// disown takes hashes from where they are: the engine has stored them at a
+// place that is not known.
+func (ix *Index) disown(m *member, hashes []uint64) {
+	for _, hash := range hashes {
+		if at, ok := m.rev.lookup(hash); ok {
+			ix.unplace(m, hash, at)
+		}
+		if c := m.chunks[hash]; c != nil {
+			ix.dropChunk(m, hash, c)
+		}
+	}
+}
+
 func (ix *Index) applyStore(m *member, e *event.Event, now int64, second uint32) (o Outcome) {
+	if !e.Dense() {
+		return Outcome{Verdict: Sparse}
+	}
 	span := ix.learn(m, e)
 	if span == 0 {
 		return Outcome{Verdict: OtherSize}

@@ -31,7 +31,13 @@ func (ix *Index) enterChunks(m *member, c *chain, second uint32) {
 		path, more := cut(rest, uint32(c.span))
 		rest = more
 		old := m.chunks[hash]
-		if old != nil && !samePath(old.path, path) {
+		elsewhere := old != nil && !samePath(old.path, path)
+		if elsewhere && c.late {
+			late := &chunk{path: path, tiers: 1 << t}
+			ix.lowerChunk(m, late, t)
+			continue
+		}
+		if elsewhere {
 			ix.dropChunk(m, hash, old)
 			old = nil
 		}

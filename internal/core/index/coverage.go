@@ -86,6 +86,17 @@ func (c *coverage) add(m pod.Member, l layer, a, b uint32) {
 	}
 }
 
+// has reports whether there is a group of just this stretch, which a member that
+// comes to hold the same joins: a trunk of the whole fleet ends as one group.
+func (c *coverage) has(l layer, a, b uint32) bool {
+	for i := range c.groups {
+		if g := &c.groups[i]; g.start == a && g.end == b && g.layer == l {
+			return true
+		}
+	}
+	return false
+}
+
 // hold adds [a, b) of l for m. When part of it was held before, it returns the
 // coverage as it was, else nil. The shard is locked and the keys are published.
 func (r *run) hold(m pod.Member, l layer, a, b uint32) (before *coverage) {
@@ -114,7 +125,7 @@ func (r *run) hold(m pod.Member, l layer, a, b uint32) (before *coverage) {
 			before = c
 		}
 	}
-	if touching == 1 && tail != nil && tail.members.isJust(m) {
+	if touching == 1 && tail != nil && tail.members.isJust(m) && !c.has(l, tail.start, b) {
 		tail.stretchTo(b)
 		return nil
 	}

@@ -25,7 +25,8 @@ type world struct {
 	ids   []int
 	next  int
 	out   Result
-	log   func(string, ...any)
+	// capped: eviction is at work, so the index may know less than the oracle.
+	capped bool
 }
 
 const (
@@ -155,7 +156,7 @@ func (w *world) tier() event.Tier { return event.Tier([]int{0, 0, 0, 1, 1, 2, 3}
 
 func (w *world) apply(m pod.Member, e *event.Event) {
 	got, want := w.ix.Apply(m, e, w.now), w.o.apply(m, e, w.now)
-	if got.Verdict != want {
+	if got.Verdict != want && !w.capped {
 		w.t.Fatalf("verdict %v, want %v for %+v", got.Verdict, want, e)
 	}
 }
@@ -184,6 +185,11 @@ func (w *world) store(m pod.Member, s int) {
 		}
 	} else {
 		e.HasSalt, e.Salt = true, p.Salt
+	}
+	if w.capped && (odd < 10 || odd >= 18) {
+		// Hashes keep their meaning: a parent that was evicted and comes back as
+		// something else would take its parked children along.
+		odd = 255
 	}
 	switch {
 	case odd < 10: // the engine uses a hash for something else now
@@ -268,8 +274,22 @@ func (w *world) compare(s, blocks int) {
 	w.ix.Lookup(&p, &w.out)
 	got := slices.Clone(w.out.Matches)
 	slices.SortFunc(got, func(a, b Match) int { return int(a.Member) - int(b.Member) })
-	if want := w.o.lookup(&p); !slices.Equal(got, want) {
+	want := w.o.lookup(&p)
+	if w.capped {
+		w.atMost(got, want)
+		return
+	}
+	if !slices.Equal(got, want) {
 		w.t.Fatalf("sequence %d, %d blocks of %d:\n got %+v\nwant %+v", s, blocks, w.size, got, want)
+	}
+}
+
+func (w *world) atMost(got, want []Match) {
+	for _, x := range got {
+		i := slices.IndexFunc(want, func(y Match) bool { return y.Member == x.Member })
+		if i < 0 || x.Depth > want[i].Depth || x.Announced > want[i].Announced {
+			w.t.Fatalf("more than there is:\n got %+v\nwant %+v", got, want)
+		}
 	}
 }
 
@@ -279,7 +299,9 @@ func (w *world) run() (steps int) {
 		w.step()
 		steps++
 	}
-	w.check()
+	if !w.capped {
+		w.check()
+	}
 	for _, m := range worldMembers {
 		w.ix.Purge(m)
 	}

@@ -63,4 +63,5 @@ type chain struct {
 	hasParent bool
 	space     spaces
 	salted    bool // space.full was stated, else the parent's counts
+	late      bool // was parked: what the member stored meanwhile is newer
 }

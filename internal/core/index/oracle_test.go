@@ -118,7 +118,13 @@ func (o *oracle) apply(m pod.Member, e *event.Event, now int64) Verdict {
 		}
 		return Applied
 	}
-	v := o.store(w, e)
+	v := o.store(w, e, false)
+	if v != Applied {
+		for _, h := range e.Hashes { // stored at a place that is not known
+			delete(w.hashes, h)
+			delete(w.chunks, h)
+		}
+	}
 	if v == orphaned {
 		keep := *e
 		keep.Hashes, keep.Tokens = slices.Clone(e.Hashes), slices.Clone(e.Tokens)
@@ -142,15 +148,22 @@ func (o *oracle) remove(w *owner, t event.Tier, hashes []uint64) {
 			c.tidy(w.chunks, h)
 		} else {
 			for _, x := range slices.Backward(w.parked) {
-				if slices.Contains(x.e.Hashes, h) {
-					if x.e.Tier == t && !slices.Contains(x.removed, h) {
-						x.removed = append(x.removed, h)
-					}
+				if x.e.Tier == t && count(x.e.Hashes, h) > count(x.removed, h) {
+					x.removed = append(x.removed, h)
 					break
 				}
 			}
 		}
 	}
+}
+
+func count(list []uint64, h uint64) (n int) {
+	for _, x := range list {
+		if x == h {
+			n++
+		}
+	}
+	return n
 }
 
 func (c *copyOf) tidy(table map[uint64]*copyOf, h uint64) {
@@ -159,7 +172,7 @@ func (c *copyOf) tidy(table map[uint64]*copyOf, h uint64) {
 	}
 }
 
-func (o *oracle) store(w *owner, e *event.Event) Verdict {
+func (o *oracle) store(w *owner, e *event.Event, late bool) Verdict {
 	ns := block.Namespace{LoRA: e.LoRA, Salt: e.Salt}
 	p := o.root(ns)
 	if e.HasParent {
@@ -191,7 +204,9 @@ func (o *oracle) store(w *owner, e *event.Event) Verdict {
 			tokens = tokens[o.size:]
 			n.prefixes = append(n.prefixes, p)
 		}
-		if old := table[h]; old == nil || !slices.Equal(old.prefixes, n.prefixes) {
+		if old := table[h]; late && old != nil && !slices.Equal(old.prefixes, n.prefixes) {
+			continue // newer
+		} else if old == nil || !slices.Equal(old.prefixes, n.prefixes) {
 			table[h] = n
 		}
 		c := table[h]
@@ -207,7 +222,7 @@ func (o *oracle) attach(w *owner, hashes []uint64) {
 				continue
 			}
 			w.parked = slices.DeleteFunc(w.parked, func(y *waiting) bool { return y == x })
-			if o.store(w, &x.e) == Applied {
+			if o.store(w, &x.e, true) == Applied {
 				o.remove(w, x.e.Tier, x.removed)
 				todo = append(todo, x.e.Hashes...)
 			}

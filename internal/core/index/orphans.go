@@ -17,8 +17,8 @@ const (
 // is not known either. They wait as keys, 16 bytes a block, not as tokens.
 type orphans struct {
 	byParent map[uint64][]*orphan
-	byHash   map[uint64]*orphan // the latest that stores the hash
-	queue    []*orphan          // by time of arrival, those attached since included
+	byHash   map[uint64][]*orphan // those that store the hash, removals taken off
+	queue    []*orphan            // by time of arrival, those attached since included
 	events   int
 	blocks   int
 }
@@ -39,13 +39,14 @@ func (m *member) park(c *chain, now int64) Verdict {
 		return OrphanLost
 	}
 	if p.byParent == nil {
-		p.byParent, p.byHash = map[uint64][]*orphan{}, map[uint64]*orphan{}
+		p.byParent, p.byHash = map[uint64][]*orphan{}, map[uint64][]*orphan{}
 	}
 	o := &orphan{chain: *c, at: now}
+	o.late = true
 	o.hashes, o.keys = slices.Clone(c.hashes), slices.Clone(c.keys)
 	p.byParent[o.parent] = append(p.byParent[o.parent], o)
 	for _, h := range o.hashes {
-		p.byHash[h] = o
+		p.byHash[h] = append(p.byHash[h], o)
 	}
 	p.queue = append(p.queue, o)
 	p.events++
@@ -55,14 +56,24 @@ func (m *member) park(c *chain, now int64) Verdict {
 }
 
 // remove notes that a parked hash is gone from a tier; false if none is parked.
+// Each parked store of the hash takes one note, the latest first.
 func (p *orphans) remove(hash uint64, l layer) bool {
-	o := p.byHash[hash]
-	if o == nil || o.layer&^layerChunk != l {
-		return false
+	for i, o := range slices.Backward(p.byHash[hash]) {
+		if o.layer&^layerChunk == l {
+			o.removed = append(o.removed, hash)
+			p.unname(hash, i)
+			return true
+		}
 	}
-	o.removed = append(o.removed, hash)
-	delete(p.byHash, hash) // at most one note per stored hash
-	return true
+	return false
+}
+
+func (p *orphans) unname(hash uint64, i int) {
+	if rest := slices.Delete(p.byHash[hash], i, i+1); len(rest) > 0 {
+		p.byHash[hash] = rest
+	} else {
+		delete(p.byHash, hash)
+	}
 }
 
 // leave takes an orphan out of the tables, except the queue.
@@ -71,8 +82,8 @@ func (p *orphans) leave(o *orphan) {
 	p.events--
 	p.blocks -= len(o.keys)
 	for _, h := range o.hashes {
-		if p.byHash[h] == o {
-			delete(p.byHash, h)
+		if i := slices.Index(p.byHash[h], o); i >= 0 {
+			p.unname(h, i)
 		}
 	}
 	same := p.byParent[o.parent]

@@ -114,7 +114,14 @@ func (ix *Index) enter(m *member, c *chain, second, near uint32) {
 			hash := c.hashes[i]
 			i++
 			slot, at, ok := m.rev.find(hash)
-			if ok && (m.rev.log.segment(at).run != s.run || m.rev.log.off(at) != off) {
+			elsewhere := ok && (m.rev.log.segment(at).run != s.run || m.rev.log.off(at) != off)
+			if elsewhere && c.late {
+				if p := (place{s.run, off}); !m.extra.dropOther(p, c.layer) {
+					ix.withdraw(m, s.run, c.layer, off, off+1)
+				}
+				continue
+			}
+			if elsewhere {
 				// The engine uses the hash elsewhere now (a restart without a
 				// clear, a repeat under another parent).
 				ix.unplace(m, hash, at)
