@@ -125,19 +125,19 @@ func (o *serveOptions) logger(cmd *cobra.Command, a *app) (*slog.Logger, error) 
 }
 
 // serveSignals ends the context at the first signal and the process at the
-// second: a drain that hangs must not need SIGKILL.
-func serveSignals(parent context.Context, log *slog.Logger) (context.Context, context.CancelFunc) {
+// second: a drain that hangs must not need SIGKILL. stop ends the listening.
+func serveSignals(parent context.Context, log *slog.Logger) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(parent)
-	ch := make(chan os.Signal, 2)
+	ch, done := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(ch, os.Interrupt, syscall.SIGTERM)
 	go func() {
 		defer signal.Stop(ch)
-		for n := 0; ; n++ {
+		for {
 			select {
-			case <-parent.Done():
+			case <-done:
 				return
 			case s := <-ch:
-				if n > 0 {
+				if ctx.Err() != nil {
 					log.Warn("second signal: ending at once", "signal", s.String())
 					os.Exit(exitFailed)
 				}
@@ -146,7 +146,7 @@ func serveSignals(parent context.Context, log *slog.Logger) (context.Context, co
 			}
 		}
 	}()
-	return ctx, cancel
+	return ctx, func() { cancel(); close(done) }
 }
 
 // hangups turns SIGHUP into requests to read the configuration.

@@ -15,6 +15,7 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+	"go.uber.org/goleak"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 
@@ -24,6 +25,7 @@ import (
 // TestServeOverrides: UX-13: only what was said on the command line, or by the
 // environment, changes the file.
 func TestServeOverrides(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	var got *serve.Config
 	var opts serve.Options
 	a := &app{getenv: func(name string) string { return map[string]string{"EPPCTL_METRICS_ADDR": "127.0.0.1:7"}[name] }}
@@ -36,7 +38,6 @@ func TestServeOverrides(t *testing.T) {
 	if err := os.WriteFile(file, []byte("listen: {ext_proc: ':1', health: ':2', metrics: ':3'}\nstrict_models: true\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	cmd.SetArgs([]string{"--config", file, "--health-addr", "127.0.0.1:8", "--drain-timeout", "3s", "--fallbacks", "2"})
 	cmd.SetContext(t.Context())
 	if err := cmd.ParseFlags([]string{"--config", file, "--health-addr", "127.0.0.1:8", "--drain-timeout", "3s", "--fallbacks", "2"}); err != nil {
 		t.Fatal(err)

@@ -16,9 +16,9 @@ type WatchOptions struct {
 	Failed func(error) // called once per rejected content, for the counter
 }
 
-// Watch reads the config file until ctx ends and calls apply, from its own
-// goroutine's caller, with every new content that passes all checks. A bad edit
-// is logged once and changes nothing; so does a file that is gone.
+// Watch reads the config file until ctx ends and calls apply, in its own
+// goroutine, with every new content that passes all checks. A bad edit is logged
+// once and changes nothing; so is a file that is gone.
 //
 // It reads the content instead of listening for file system events: a Kubernetes
 // ConfigMap is swapped by two renames of symlinks, editors replace or truncate,
@@ -35,9 +35,7 @@ func (c *Config) Watch(ctx context.Context, o WatchOptions, apply func(*Config))
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	w := watcher{config: c, options: o, apply: apply}
-	w.applied, w.errText = c.text, ""
-	w.seen = c.text
+	w := watcher{config: c, options: o, apply: apply, applied: c.text, seen: c.text}
 	tick := time.NewTicker(o.Every)
 	defer tick.Stop()
 	for {
@@ -60,7 +58,7 @@ type watcher struct {
 	apply   func(*Config)
 
 	applied, seen, judged []byte
-	errText               string
+	errText               string // of the judged content, "" = it passed
 }
 
 func (w *watcher) look(now bool) {
