@@ -24,11 +24,11 @@ func newFleet(c *Config) *view.Fleet {
 	}
 }
 
-// synced reports that every pod has an address and every event stream its
-// history.
+// synced reports that every pod has an address and a known engine, and every
+// event stream its history.
 func synced(v *view.View) bool {
 	for _, p := range v.Pods.Pods {
-		if p.Target == "" {
+		if p.Target == "" || p.Spec.Engine == pod.EngineUnknown { // not asked yet
 			return false
 		}
 		if !hasEvents(p) {

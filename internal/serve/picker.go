@@ -33,6 +33,7 @@ type Picker struct {
 	ring  *ring
 	met   *metrics
 	log   *slog.Logger
+	clock func() time.Time // of decisions and accounting
 
 	fallbacks int
 	scores    bool
@@ -91,7 +92,7 @@ func (r *rules) limits() telemetry.Limits {
 
 func newPicker(f *view.Fleet, r *rules, cards int, o Options, met *metrics) *Picker {
 	p := &Picker{
-		fleet: f, ring: newRing(cards), met: met, log: o.Log,
+		fleet: f, ring: newRing(cards), met: met, log: o.Log, clock: time.Now,
 		fallbacks: o.Fallbacks, scores: o.EmitScores,
 		slots: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
@@ -102,7 +103,7 @@ func newPicker(f *view.Fleet, r *rules, cards int, o Options, met *metrics) *Pic
 	return p
 }
 
-func (p *Picker) now() int64              { return time.Now().UnixNano() }
+func (p *Picker) now() int64              { return p.clock().UnixNano() }
 func (p *Picker) requestLimit() int       { return p.rules.Load().limit }
 func (p *Picker) deadline() time.Duration { return p.rules.Load().deadline }
 
@@ -162,8 +163,8 @@ func (p *Picker) decide(ctx context.Context, a *ask, d *decided) (*pick.Query, *
 	p.slots <- struct{}{}
 	defer func() { <-p.slots }()
 	v := p.fleet.View()
+	q.Now = p.now()
 	began := time.Now()
-	q.Now = began.UnixNano()
 	pick.Decide(&v, q, r.policy, &d.card)
 	d.took = time.Since(began)
 	return q, verdict(&d.card, q, a.Head.IfAvailable)

@@ -85,7 +85,7 @@ type Rank struct {
 	Lost      uint64  `json:"lost"`
 	Connected bool    `json:"connected"`
 	BlockSize *int    `json:"block_size"`
-	GPU       int     `json:"gpu_blocks"`
+	GPU       int     `json:"blocks"` // on the GPU
 	Host      int     `json:"host_blocks"`
 	Disk      int     `json:"disk_blocks"`
 	Remote    int     `json:"remote_blocks"`
