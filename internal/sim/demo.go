@@ -29,7 +29,7 @@ type DemoOptions struct {
 // its prefix is there.
 var (
 	demoFleet = FleetOptions{Engines: 4, Engine: EngineOptions{Model: "sim", Blocks: 1500, Speedup: 2, Profile: H100x2}}
-	demoWork  = WorkloadOptions{Seed: 1, Conversations: 40, Turns: 6, Systems: 8, SystemWords: 4000, UserWords: 120,
+	demoWork  = WorkloadOptions{Seed: 1, Conversations: 40, Turns: 6, Systems: 16, SystemWords: 4000, UserWords: 120,
 		Output: 24, Gap: 150 * time.Millisecond, Think: 300 * time.Millisecond, Model: "sim"}
 )
 

@@ -27,8 +27,8 @@ var table = []entry{
 	{name: "lookup_2048_hot", value: key{module + "core/index", "Lookup/2048", "ns/op"},
 		reference: key{module + "core/index", "HashFloor/2048", "ns/op"}, unit: "ns", scale: same},
 	{name: "events_per_second", value: key{module + "core/index", "Apply", "events/s"}, unit: "events/s", scale: same},
-	{name: "decide_64_ns", value: key{module + "core/pick", "Decide/64", "ns/op"}, unit: "ns", scale: same},
-	{name: "decide_64_allocs", value: key{module + "core/pick", "Decide/64", "allocs/op"}, unit: "allocations", scale: same, target: "0"},
+	{name: "decide_64_ns", value: key{module + "core/pick", "Decide/busy/64", "ns/op"}, unit: "ns", scale: same},
+	{name: "decide_64_allocs", value: key{module + "core/pick", "Decide/busy/64", "allocs/op"}, unit: "allocations", scale: same, target: "0"},
 	{name: "extproc_cpu_4kB", value: key{module + "serve", "ExtProc/4kB", "cpu-ns/op"}, unit: "us CPU", scale: micros},
 	{name: "extproc_cpu_420kB", value: key{module + "serve", "ExtProc/420kB", "cpu-ns/op"}, unit: "us CPU", scale: micros},
 }
