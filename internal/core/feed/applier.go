@@ -125,7 +125,7 @@ func (s *subscriber) fetch(st step) (end replayEnd, why string) {
 		c.ReplayRounds += rounds
 	})
 	if err != nil {
-		why = err.Error()
+		why = printable(err.Error(), 200)
 	}
 	s.log.Debug("replay", "from", st.from, "until", st.until, "end", end.String(), "rounds", rounds, "next", s.order.next(), "err", why)
 	return end, why
@@ -215,9 +215,13 @@ func (s *subscriber) purge(cause string) {
 func (s *subscriber) show() {
 	state, why := s.order.state()
 	t := now()
+	seq := s.order.live.seq
+	if s.order.applied.ok { // a replay may be ahead of the live stream
+		seq = max(seq, s.order.applied.seq)
+	}
 	next := view.Sync{
 		State: state, Why: why, Since: s.shown.Since,
-		LastEvent: s.last, LastSeq: s.order.live.seq,
+		LastEvent: s.last, LastSeq: seq,
 		Lost: s.order.lost, Connected: s.order.connected,
 	}
 	if state != s.shown.State || s.shown.Since == 0 {

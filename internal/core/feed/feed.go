@@ -45,6 +45,8 @@ const (
 	defaultResolveEvery = 30 * time.Second
 	// discoverTimeout bounds one round of questions to an engine.
 	discoverTimeout = 10 * time.Second
+	// discoverPause is the least time between two rounds of them.
+	discoverPause = time.Second
 	sweepEvery      = time.Second
 )
 

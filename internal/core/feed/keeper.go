@@ -265,6 +265,9 @@ func (k *keeper) discover(ctx context.Context, spec pod.Spec, told chan<- pod.Sp
 			case <-ctx.Done():
 				return
 			}
+			if sleep(ctx, discoverPause) != nil {
+				return
+			}
 			select {
 			case <-again:
 				continue

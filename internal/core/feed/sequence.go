@@ -83,6 +83,7 @@ type sequence struct {
 	lagging   bool
 
 	seen      identity // the engine's process as last seen; at 0 = never
+	fickle    bool     // what it says of its process is of no use
 	upAt      int64
 	since     int64 // when the index was last empty of this member
 	confirmed bool  // the identity was seen since the connection came up
@@ -115,7 +116,7 @@ func (q *sequence) forget(now int64) {
 func (q *sequence) up(now int64) (s step) {
 	first := !q.everUp
 	q.everUp, q.connected, q.upAt, q.why, q.lagging = true, true, now, "", false
-	told := q.seen.at > 0 && !q.seen.guessed
+	told := q.seen.at > 0 && !q.seen.guessed && !q.fickle
 	q.confirmed = first || !told
 	if first {
 		q.since = now
@@ -157,10 +158,13 @@ func (q *sequence) identify(id identity, now int64) (s step) {
 	before := q.seen
 	q.seen = id
 	switch {
-	case before.at == 0 || before.guessed != id.guessed:
+	case before.at == 0 || before.guessed != id.guessed || q.fickle:
 		return s
 	case id.id != before.id:
 		q.confirmed = true
+		// Start times only grow. Several processes that answer at one port in
+		// turn would purge at every scrape.
+		q.fickle = id.id < before.id
 		if q.since > before.at && q.since >= q.upAt {
 			// The index was empty after the old process was last seen, and no
 			// connection ended since: what it holds is the new process's.

@@ -166,6 +166,7 @@ func TestSequence(t *testing.T) {
 		{"identity purge not repeated after a restart by number", "port:none up id:7 0 1 2 down up 0 1 id:8 2",
 			"0 1 2 purge:restart 0 1 2", view.Synced, 0},
 		{"identity purge although a gap purged before", "port:none up id:7 0 5 down up id:8", "0 purge:gap 5 purge:identity", view.CatchingUp, 4},
+		{"several processes at one port", "port:none up id:7 0 id:9 0 id:7 0 1 id:9 id:7 2 down up", "0 purge:identity 0 purge:identity 0 1 2 purge:reconnect", view.CatchingUp, 0},
 		{"guessed restart", "port:none up guess:0 0 1 guess:1", "0 1 purge:identity", view.CatchingUp, 0},
 		{"guess does not confirm a reconnect", "port:none up guess:0 0 1 down up guess:0", "0 1 purge:reconnect", view.CatchingUp, 0},
 		{"replay cut by a disconnect keeps the hole", "port:none up id:7 0 1 port:0-9 cut 5", "0 1 ask:2", view.Gap, 0},

@@ -122,7 +122,7 @@ func (s *subscriber) read(ctx context.Context) {
 		}
 		s.count.add(func(c *Counters) { inc(&c.Faults, string(faultOf(err))) })
 		s.log.Debug("event connection ended", "err", err)
-		s.queue.put(ctx, item{kind: itemDown, why: err.Error()})
+		s.queue.put(ctx, item{kind: itemDown, why: printable(err.Error(), 200)})
 		if !s.from.passive() {
 			_ = sleep(ctx, s.wait.next()) // the loop looks at ctx
 		}
