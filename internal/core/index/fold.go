@@ -42,10 +42,11 @@ func (f *fold) run(groups []group, n uint32) {
 	}
 	var mixed uint64
 	for i := range f.words {
-		for w := f.plain[i] &^ whole[i]; w != 0; w &= w - 1 {
+		leaving := f.plain[i] &^ whole[i]
+		for w := leaving; w != 0; w &= w - 1 {
 			f.enter(pod.Member(i*64 + bits.TrailingZeros64(w)))
 		}
-		f.mixed[i] |= f.plain[i] &^ whole[i]
+		f.mixed[i] |= leaving & here[i] // the others have nothing of this run
 		f.plain[i] &= whole[i]
 		mixed |= f.mixed[i]
 	}
@@ -55,24 +56,32 @@ func (f *fold) run(groups []group, n uint32) {
 	f.base += int(n)
 }
 
-// enter gives a member its row; until here it held all on the GPU.
+// enter gives a member its match and row; until here it held all on the GPU.
 func (f *fold) enter(m pod.Member) {
-	w := row{announced: true, earlier: -1}
-	if i, ok := f.out.find(m); ok && i < f.from {
-		w.earlier = int32(i)
-		f.again = true
+	out, n, earlier := f.out, len(f.out.Matches), -1
+	if f.from > 0 {
+		if i, ok := out.find(m); ok && i < f.from {
+			earlier, f.again = i, true
+		}
 	}
-	f.out.slot[m] = uint16(len(f.out.Matches))
-	x := Match{Member: m, Size: f.size, Depth: f.base, Announced: f.base}
-	x.Fastest[event.TierGPU] = f.base
-	f.out.Matches = append(f.out.Matches, x)
-	f.out.rows = append(f.out.rows, w)
+	out.slot[m] = uint16(n)
+	out.Matches = append(out.Matches, Match{Member: m, Size: f.size, Depth: f.base, Announced: f.base,
+		Fastest: [event.NumTiers]int{event.TierGPU: f.base}})
+	if n < cap(out.rows) { // what an earlier lookup left there is cleared by begin
+		out.rows = out.rows[:n+1]
+	} else {
+		out.rows = append(out.rows, row{})
+	}
+	w := &out.rows[n]
+	w.announced, w.earlier = true, int32(earlier)
 }
 
 // sweep measures the members that do not hold the run as one stretch on the GPU.
 func (f *fold) sweep(groups []group, n uint32) {
-	for m := range f.mixed.in(f.words) {
-		f.row(m).begin()
+	for i := range f.words {
+		for w := f.mixed[i]; w != 0; w &= w - 1 {
+			f.row(pod.Member(i*64 + bits.TrailingZeros64(w))).begin()
+		}
 	}
 	for i := range groups {
 		g := &groups[i]
@@ -131,8 +140,10 @@ func (f *fold) done() bool {
 
 // finish gives a row to those who held all of the path on the GPU.
 func (f *fold) finish() {
-	for m := range f.plain.in(f.words) {
-		f.enter(m)
+	for i := range f.words {
+		for w := f.plain[i]; w != 0; w &= w - 1 {
+			f.enter(pod.Member(i*64 + bits.TrailingZeros64(w)))
+		}
 	}
 	if f.again {
 		f.merge()
