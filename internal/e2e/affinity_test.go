@@ -1,6 +1,12 @@
 package e2e
 
 import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
 	"testing"
 	"time"
 
@@ -48,26 +54,101 @@ func TestConversationsReachTheirPrefix(t *testing.T) {
 	}
 }
 
-// An engine that dials its subscriber, and one that restarts with an empty cache.
+// An engine that restarts with an empty cache, and one whose publisher dials the
+// picker: both are followed.
 func TestRestartedEngineIsFollowed(t *testing.T) {
-	s := start(t, setup{fleet: sim.FleetOptions{Engines: 2}})
-	p := prompt(1, 640)
-	first := s.must(s.call(t.Context(), "POST", "/v1/completions", completion(p, 4)))
-	eventually(t, 5*time.Second, func() error { return s.depth(p, first.pod(), 640) })
+	bind := freeAddr(t)
+	s := start(t, setup{fleet: sim.FleetOptions{Engines: 2, Each: func(i int, o *sim.EngineOptions) {
+		if i == 1 {
+			o.EventsTo = bind
+		}
+	}}})
+	parent := t
+	for i, e := range s.Fleet.Engines {
+		t.Run(e.Name(), func(t *testing.T) {
+			s := &stack{s.Stack, t, s.client}
+			p := prompt(1+i, 640)
+			fill(s, p, e)
+			e.Kill()
+			again, err := sim.Start(e.Options())
+			if err != nil {
+				t.Fatal(err)
+			}
+			parent.Cleanup(func() { again.Close() })
+			eventually(t, 20*time.Second, func() error { return s.depth(p, e.Name(), 0) })
+			eventually(t, 20*time.Second, s.Synced)
+			// It counts from sequence number 0 again, and is found again.
+			fill(s, p, again)
+		})
+	}
+}
 
-	old := s.Fleet.ByName(first.pod())
-	old.Kill()
-	again, err := sim.Start(old.Options())
+// fill computes a prompt on one engine, past the picker, and waits until the
+// picker has heard of it.
+func fill(s *stack, p []uint32, e *sim.Engine) {
+	s.t.Helper()
+	resp, err := http.Post(e.URL()+"/v1/completions", "application/json", bytes.NewReader(completion(p, 2)))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		s.t.Fatalf("status %d", resp.StatusCode)
+	}
+	eventually(s.t, 5*time.Second, func() error { return s.depth(p, e.Name(), len(p)) })
+}
+
+// A pod that the configuration gains is used, and one that it loses is not, with
+// no request lost on the way.
+func TestConfigEditMovesTheFleet(t *testing.T) {
+	s := start(t, setup{fleet: sim.FleetOptions{Engines: 3}})
+	edit := func(f *sim.Fleet) {
+		t.Helper()
+		if err := os.WriteFile(s.Config, []byte(f.Config(s.Listen)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fresh, err := sim.Start(sim.EngineOptions{Name: "sim-new", Speedup: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { again.Close() })
-	eventually(t, 20*time.Second, func() error { return s.depth(p, first.pod(), 0) })
-	eventually(t, 20*time.Second, s.Synced)
-	// It is filled again, from sequence number 0, and found again.
-	if a := s.must(s.call(t.Context(), "POST", "/v1/completions", completion(p, 4))); a.pod() == first.pod() {
-		eventually(t, 5*time.Second, func() error { return s.depth(p, first.pod(), 640) })
-	} else {
-		eventually(t, 5*time.Second, func() error { return s.depth(p, a.pod(), 640) })
+	t.Cleanup(func() { fresh.Close() })
+	gone := s.Fleet.Engines[0]
+	outcomes := s.load(t, 21, func() {
+		s.Fleet.Engines = append(s.Fleet.Engines[1:], fresh)
+		edit(s.Fleet)
+	})
+	eventually(t, 10*time.Second, func() error {
+		st, err := s.State()
+		for _, p := range st.Pods {
+			if p.Name == gone.Name() {
+				return fmt.Errorf("the picker still knows %s", p.Name)
+			}
+		}
+		return errors.Join(err, s.Synced())
+	})
+	pods := map[string]int{}
+	later := s.load(t, 22, func() {})
+	for _, o := range later {
+		pods[o.Pod]++
 	}
+	for _, o := range append(outcomes, later...) {
+		if o.Failed() {
+			t.Errorf("turn %d of conversation %d was lost: status %d, %v", o.Turn, o.Conversation, o.Status, o.Err)
+		}
+	}
+	if pods[gone.Name()] > 0 || pods["sim-new"] == 0 {
+		t.Errorf("after the edit requests went to %v", pods)
+	}
+}
+
+// freeAddr is a loopback address that nobody listens at.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
 }

@@ -81,6 +81,10 @@ func start(t *testing.T, o setup) *stack {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
+		// 0 after a drain, -1 after a kill; a race build that saw a race ends with 66.
+		if code := s.Serve.ExitCode(); code > 0 {
+			t.Errorf("serve ended with code %d", code)
+		}
 		if t.Failed() {
 			t.Logf("end of serve's log:\n%s", s.Serve.Tail(4096))
 			t.Logf("end of Envoy's log:\n%s", s.Envoy.Tail(2048))

@@ -11,6 +11,8 @@ import (
 type FleetOptions struct {
 	Engines int
 	Engine  EngineOptions // of each; Name and ports are filled in
+	// Each, when set, changes the options of engine i before it starts.
+	Each func(i int, o *EngineOptions)
 	// IPv6 puts every other engine on [::1]; Mixed makes every other one SGLang.
 	IPv6, Mixed bool
 }
@@ -30,6 +32,9 @@ func StartFleet(o FleetOptions) (*Fleet, error) {
 			eo.Addr = "[::1]:0"
 		} else if odd && o.Mixed {
 			eo.Kind = pod.EngineSGLang
+		}
+		if o.Each != nil {
+			o.Each(i, &eo)
 		}
 		e, err := Start(eo)
 		if err != nil {
