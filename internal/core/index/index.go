@@ -14,8 +14,12 @@
 // somebody notices. Hence publication goes keys, length, coverage, and
 // withdrawal the other way round.
 //
+// Each run of a path is read at an instant of its own. Beside writers a lookup
+// may so join stretches that were never held at one instant; each block it
+// reports was held at some time while it ran.
+//
 // Locks are taken in this order: Index.admin, member.mu, expectations.mu,
-// shard.mu, runTable.mu.
+// shard.mu, runTable.mu; sizes.mu is taken last and alone.
 package index
 
 import (
@@ -93,8 +97,8 @@ type Owner struct {
 	BlockSize int
 }
 
-// Register announces a member. Its events count from then on. Registering it
-// again with another model drops what it held.
+// Register announces a member. Its events count from then on, and its counters
+// begin anew. Registering it again with another model drops what it held.
 func (ix *Index) Register(id pod.Member, o Owner) {
 	if int(id) >= pod.MaxMembers {
 		return
@@ -109,7 +113,7 @@ func (ix *Index) Register(id pod.Member, o Owner) {
 	if m.owner.Model != o.Model {
 		ix.drop(m)
 	}
-	m.owner = o
+	m.owner, m.stats = o, MemberStats{}
 	m.told.Store(int32(o.BlockSize))
 	m.rev.hint = o.Blocks
 	m.mu.Unlock()

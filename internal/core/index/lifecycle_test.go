@@ -26,13 +26,6 @@ func TestPurge(t *testing.T) {
 				r.ix.Expect(r1, &block.Prompt{Model: "m", Tokens: q, Cut: -1})
 			}
 		}
-		heap := func() float64 {
-			var s runtime.MemStats
-			runtime.GC()
-			runtime.GC()
-			runtime.ReadMemStats(&s)
-			return float64(s.HeapAlloc)
-		}
 		fill()
 		r.ix.Purge(r1)
 		before, stats := heap(), r.ix.Stats()
@@ -54,6 +47,15 @@ func TestPurge(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	})
+}
+
+// heap is what is in use after garbage is collected, in bytes.
+func heap() float64 {
+	var s runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&s)
+	return float64(s.HeapAlloc)
 }
 
 func TestExpectations(t *testing.T) {
