@@ -65,7 +65,7 @@ func waitRefused(t *testing.T, refused func() map[string]int, why string) {
 
 func TestGate(t *testing.T) {
 	t.Run("ZF-37 closes and comes back", func(t *testing.T) {
-		g, _ := gateFor(t, quick)
+		g, _ := gateFor(t, Limits{})
 		r := subscribe(t, claimOf(t, g, "p", "127.0.0.1:8000", 1).ranks[0], "").start()
 		for i, want := range []string{"+0", "+0 purge +1", "+0 purge +1 purge +2"} {
 			p := dialIn(t, g)
@@ -75,13 +75,13 @@ func TestGate(t *testing.T) {
 		}
 	})
 	t.Run("ZF-37 unknown address, no topic", func(t *testing.T) {
-		g, refused := gateFor(t, quick)
+		g, refused := gateFor(t, Limits{})
 		claimOf(t, g, "p", "10.0.0.1:8000", 1)
 		dialIn(t, g).Send("", 0, stored(1))
 		waitRefused(t, refused, refusedUnknown)
 	})
 	t.Run("one address, two pods: the topic tells", func(t *testing.T) {
-		g, refused := gateFor(t, quick)
+		g, refused := gateFor(t, Limits{})
 		a := subscribe(t, claimOf(t, g, "a", "127.0.0.1:8000", 1).ranks[0], "").start()
 		b := subscribe(t, claimOf(t, g, "b", "127.0.0.1:8001", 1).ranks[0], "").start()
 		dialIn(t, g).Send("kv@127.0.0.1:8001@org/model@v1", 0, stored(1))
@@ -92,13 +92,13 @@ func TestGate(t *testing.T) {
 		waitRefused(t, refused, refusedUnknown)
 	})
 	t.Run("no pod has the address: the topic tells", func(t *testing.T) {
-		g, _ := gateFor(t, quick)
+		g, _ := gateFor(t, Limits{})
 		r := subscribe(t, claimOf(t, g, "behind-nat", "10.0.0.1:8000", 1).ranks[0], "").start()
 		dialIn(t, g).Send("kv@behind-nat@m", 0, stored(1))
 		r.waitOps("+1")
 	})
 	t.Run("ranks by their batches", func(t *testing.T) {
-		g, refused := gateFor(t, quick)
+		g, refused := gateFor(t, Limits{})
 		c := claimOf(t, g, "p", "127.0.0.1:8000", 2)
 		r := subscribe(t, c.ranks[1], "").start()
 		ofRank := func(rank int, b []byte) []byte { return msgp.AppendInt(b[:len(b)-1], rank) }
@@ -117,9 +117,7 @@ func TestGate(t *testing.T) {
 		waitRefused(t, refused, refusedHandshake) // silent
 	})
 	t.Run("connections per address", func(t *testing.T) {
-		lim := quick
-		lim.Handshake = time.Minute // they stay
-		g, refused := gateFor(t, lim)
+		g, refused := gateFor(t, Limits{Handshake: time.Minute}) // they stay
 		for range perPeer + 1 {
 			nc, err := net.Dial("tcp", g.ln.Addr().String())
 			if err != nil {
@@ -133,7 +131,7 @@ func TestGate(t *testing.T) {
 		}
 	})
 	t.Run("a new connection replaces the old one", func(t *testing.T) {
-		g, _ := gateFor(t, quick)
+		g, _ := gateFor(t, Limits{})
 		r := subscribe(t, claimOf(t, g, "p", "127.0.0.1:8000", 1).ranks[0], "").start()
 		old := dialIn(t, g)
 		old.Send("", 0, stored(1))

@@ -47,7 +47,7 @@ const (
 	discoverTimeout = 10 * time.Second
 	// discoverPause is the least time between two rounds of them.
 	discoverPause = time.Second
-	sweepEvery      = time.Second
+	sweepEvery    = time.Second
 )
 
 func (o Options) withDefaults() Options {

@@ -24,7 +24,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // quick are limits that make a test of silence short.
-var quick = Limits{Dial: time.Second, Handshake: 300 * time.Millisecond, Ping: 50 * time.Millisecond, Write: time.Second}
+var quick = Limits{Dial: time.Second, Handshake: time.Second, Ping: 200 * time.Millisecond, Write: time.Second}
 
 // peer is a scripted ZMTP peer: script runs for each accepted connection, then
 // the connection is closed.
@@ -219,7 +219,7 @@ func TestMessageLimits(t *testing.T) {
 				p.Send([]byte("small"))
 				p.Send(c.frames...)
 			})
-			l := subscribeTo(t, t.Context(), at, quick)
+			l := subscribeTo(t, t.Context(), at, Limits{})
 			if got, err := l.Recv(); err != nil || string(got[0]) != "small" {
 				t.Fatalf("%q, %v", got, err)
 			}
@@ -233,9 +233,7 @@ func TestMessageLimits(t *testing.T) {
 			p.Send(frames[:16]...)
 			p.Send(whole)
 		})
-		lim := quick
-		lim.Ping = 5 * time.Second
-		l := subscribeTo(t, t.Context(), at, lim)
+		l := subscribeTo(t, t.Context(), at, Limits{})
 		if got, err := l.Recv(); err != nil || len(got) != 16 {
 			t.Fatalf("%d frames, %v", len(got), err)
 		}
@@ -333,7 +331,7 @@ func TestHeartbeats(t *testing.T) {
 		defer p.Close()
 		l := subscribeTo(t, t.Context(), "tcp://"+p.Addr(), quick)
 		go func() {
-			time.Sleep(12 * quick.Ping)
+			time.Sleep(11 * quick.Ping)
 			p.Send("t", 1, nil)
 		}()
 		if got, err := l.Recv(); err != nil || len(got) != 3 || p.Pings() != 0 {

@@ -100,7 +100,7 @@ type rig struct {
 func subscribe(t *testing.T, from opener, replay string) *rig {
 	t.Helper()
 	r := &rig{t: t, sink: &tape{}}
-	r.sub = newSubscriber("p", 0, 3, from, r.sink, &view.SyncBoard{}, newReplayer(dialer{lim: quick}), slog.New(slog.DiscardHandler))
+	r.sub = newSubscriber("p", 0, 3, from, r.sink, &view.SyncBoard{}, newReplayer(dialer{}), slog.New(slog.DiscardHandler))
 	r.sub.wait.max = 200 * time.Millisecond
 	if replay != "" {
 		r.sub.setReplay("tcp://" + replay)
@@ -164,7 +164,7 @@ func replayServer(t *testing.T, o zmtp.ReplayOptions) *zmtp.Replay {
 	return r
 }
 
-func to(p *zmtp.Publisher) opener { return dialled{dialer{lim: quick}, "tcp://" + p.Addr()} }
+func to(p *zmtp.Publisher) opener { return dialled{dialer{}, "tcp://" + p.Addr()} }
 
 func subscribed(t *testing.T, p *zmtp.Publisher) {
 	t.Helper()
@@ -186,7 +186,7 @@ func free(t *testing.T) string {
 // is subscribed to again. The identity is known, so that numbers tell.
 func TestPublisherComesAndGoes(t *testing.T) {
 	addr := free(t)
-	r := subscribe(t, dialled{dialer{lim: quick}, "tcp://" + addr}, "")
+	r := subscribe(t, dialled{dialer{}, "tcp://" + addr}, "")
 	r.sub.wait.max = 20 * time.Millisecond
 	r.start()
 	eventually(t, "ZF-01 failed attempts", func() bool { return r.counters().Faults["dial"] >= 2 }, func() string { return "none" })
@@ -221,7 +221,7 @@ func TestBackoff(t *testing.T) {
 	var accepted int
 	var mu sync.Mutex
 	at := peer(t, func(net.Conn) { mu.Lock(); accepted++; mu.Unlock() })
-	r := subscribe(t, dialled{dialer{lim: quick}, at}, "").start()
+	r := subscribe(t, dialled{dialer{}, at}, "").start()
 	time.Sleep(time.Second)
 	r.stop()
 	mu.Lock()
@@ -408,7 +408,7 @@ func TestReplay(t *testing.T) {
 func TestReplaysAtOnce(t *testing.T) {
 	var mu sync.Mutex
 	var running, most int
-	rep := newReplayer(dialer{lim: quick})
+	rep := newReplayer(dialer{})
 	at := peerAtOnce(t, func(nc net.Conn) {
 		c, err := zmtp.Handshake(nc, "ROUTER", 1)
 		if err != nil {
