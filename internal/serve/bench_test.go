@@ -33,7 +33,9 @@ const benchPods = 16
 // the CPU time it has used, in ns.
 func benchServer(kind string) {
 	var srv extproc.ExternalProcessorServer = floor{}
+	options := []grpc.ServerOption{grpc.MaxRecvMsgSize(64 << 20)} // else as gRPC comes
 	if kind == "eppctl" {
+		options = serverOptions(32 << 20)
 		r := newRig(benchTB{}, rigOptions{pods: benchFleet()})
 		r.cache("p0", 0, ids(1000, benchTokens("420kB")))
 		srv = r.processor
@@ -42,7 +44,7 @@ func benchServer(kind string) {
 	if err != nil {
 		panic(err)
 	}
-	s := grpc.NewServer(serverOptions(32 << 20)...)
+	s := grpc.NewServer(options...)
 	extproc.RegisterExternalProcessorServer(s, srv)
 	go func() { _ = s.Serve(l) }()
 	fmt.Println(l.Addr())

@@ -19,6 +19,7 @@ import (
 
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
 	"github.com/eppctl/eppctl/internal/core/tokenizer"
 )
 
@@ -796,6 +797,113 @@ func TestPickDeadline(t *testing.T) {
 		destination(t, got)
 		if why := metadataOf(got, reasonKey); why != string(reason.Deadline) {
 			t.Fatalf("reason %q", why)
+		}
+	})
+}
+
+// faulty panics, as a bug of ours would.
+type faulty struct{}
+
+func (faulty) Name() string { return "faulty" }
+func (faulty) Tokenize(context.Context, tokenizer.Text) (tokenizer.Result, error) {
+	panic("a bug")
+}
+
+func TestPanicIsOneRequests(t *testing.T) {
+	t.Run("EU-10/internal", func(t *testing.T) {
+		r := newRig(t, rigOptions{provider: faulty{}})
+		for range 2 * cap(r.picker.slots) {
+			got := r.ask(reqHeaders(fullDuplex, false, completionsPath), reqBody([]byte(`{"model":"m","prompt":"x"}`), true))
+			wantKinds(t, got, "immediate 500")
+			checkError(t, got[0].GetImmediateResponse(), "api_error", "internal_error", nil)
+		}
+		r.route(completion("m", ids(1, 64))) // others go on
+	})
+}
+
+// TestUploads: a body of no known API is not held, however large.
+func TestUploads(t *testing.T) {
+	const limit = 1 << 16
+	r := newRig(t, rigOptions{config: func(c *Config) { c.Limits.RequestBytes = limit }})
+	t.Run("EP-16b upload", func(t *testing.T) {
+		s := r.script()
+		got := s.step(reqHeaders(fullDuplex, false, "/v1/audio/transcriptions", "content-type", "multipart/form-data", "content-length", "9999999"))
+		wantKinds(t, got, "headers")
+		if why := metadataOf(got[0], reasonKey); why != string(reason.UnknownPath) {
+			t.Fatalf("reason %q", why)
+		}
+		for range 10 {
+			wantKinds(t, s.step(reqBody(make([]byte, limit), false)), "body+ body+")
+		}
+		wantKinds(t, s.step(reqBody(nil, true)), "body+eos")
+		wantKinds(t, r.ask(reqHeaders(protocol(modeBuffered, modeNone), false, "/upload", "content-length", "99999"), reqBody(make([]byte, 2*limit), true)), "headers body")
+	})
+}
+
+func TestSlowUploadKnowsItsModel(t *testing.T) {
+	pods := append(threePods(), pod.Spec{Name: "n", Address: "10.0.0.9:8000", Model: "n"})
+	r := newRig(t, rigOptions{pods: pods})
+	s := r.script()
+	s.step(reqHeaders(fullDuplex, false, completionsPath))
+	s.step(reqBody([]byte(`{"model":"n","prompt":"half of a te`), false))
+	s.m.expire()
+	if d := destination(t, s.got[0]); d != "10.0.0.9:8000" {
+		t.Fatalf("%s serves another model", d)
+	}
+}
+
+// TestRouting holds the scenarios of the field's own integration tests.
+func TestRouting(t *testing.T) {
+	set := func(r *rig, name string, queue, kv float64, loras ...string) {
+		r.fleet.Telemetry.Put(r.pod(name).ID, &telemetry.Sample{
+			Engine: pod.EngineVLLM, At: time.Now().UnixNano(),
+			Waiting: telemetry.Value{V: queue, Known: true}, Running: telemetry.Value{V: 1, Known: true},
+			KVUsage: telemetry.Value{V: kv, Known: true},
+			LoRA:    telemetry.LoRA{Known: true, Max: 2, Running: loras},
+		})
+	}
+	t.Run("RS-01", func(t *testing.T) {
+		r := newRig(t, rigOptions{})
+		set(r, "a", 3, .2)
+		set(r, "b", 0, .1)
+		set(r, "c", 10, .2)
+		if d := r.route(completion("m", ids(1, 300))); d != r.pod("b").Target {
+			t.Fatal(d)
+		}
+		if page := scrapePage(t, r.picker.met, false); !strings.Contains(page, `eppctl_requests_total{code="200",model="m",reason=""} 1`) {
+			t.Fatal("the request is not counted")
+		}
+	})
+	t.Run("RS-02", func(t *testing.T) {
+		r := newRig(t, rigOptions{})
+		set(r, "a", 0, .2, "x")
+		set(r, "b", 0, .2, "ad")
+		set(r, "c", 0, .2, "y")
+		if d := r.route(completion("ad", ids(1, 300))); d != r.pod("b").Target {
+			t.Fatal(d)
+		}
+	})
+	t.Run("RS-03", func(t *testing.T) {
+		r := newRig(t, rigOptions{})
+		set(r, "a", 2, .2, "x", "y")
+		set(r, "b", 2, .2, "x", "y")
+		set(r, "c", 2, .7, "ad", "y")
+		if d := r.route(completion("ad", ids(1, 300))); d != r.pod("c").Target {
+			t.Fatal(d)
+		}
+	})
+	t.Run("RS-10", func(t *testing.T) {
+		r := newRig(t, rigOptions{})
+		r.route(completion("nobody-knows", ids(1, 300)), "x-llm-d-inference-objective", "3")
+	})
+	t.Run("RS-17", func(t *testing.T) {
+		for _, on := range []bool{false, true} {
+			r := newRig(t, rigOptions{options: Options{EmitScores: on}})
+			got := r.ask(reqHeaders(fullDuplex, true, "/v1/models"))[0]
+			_, has := got.GetDynamicMetadata().GetFields()[lbNamespace].GetStructValue().GetFields()[scoresKey]
+			if has != on {
+				t.Fatalf("scores present %v, asked for %v", has, on)
+			}
 		}
 	})
 }

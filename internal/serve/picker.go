@@ -116,16 +116,20 @@ func (p *Picker) Pick(ctx context.Context, a *ask) (*flight, *refusal) {
 	defer func() { observe(p.met.pickSeconds, time.Since(began), a.Head.RequestID) }()
 	observe(p.met.decide, d.took, a.Head.RequestID)
 	p.met.count(&d.card, q, no, a, p.label(q))
-	if q == nil { // no decision was reached
-		p.ring.drop(d)
-		return nil, no
-	}
 	if no != nil {
-		p.ring.put(d)
+		p.log.Debug("refused", "request_id", a.Head.RequestID, "status", no.Status, "code", no.Code)
+		if q == nil { // no decision was reached
+			p.ring.drop(d)
+		} else {
+			p.ring.put(d)
+		}
 		return nil, no
 	}
 	f := p.place(&d.card, q)
 	f.out = p.answerOf(d, a)
+	if p.log.Enabled(ctx, slog.LevelDebug) {
+		p.log.Debug("picked", "request_id", a.Head.RequestID, "pick_id", d.pickID, "pod", f.pod().Spec.Name, "reason", f.out.Reason)
+	}
 	p.ring.put(d)
 	return f, nil
 }
@@ -152,7 +156,7 @@ func (p *Picker) decide(ctx context.Context, a *ask, d *decided) (*pick.Query, *
 	q := &pick.Query{
 		RequestID: a.Head.RequestID, Subset: a.Subset, Priority: priority(a.Head.Objective),
 		Model: a.Head.Rewrite, Unmatched: a.Why,
-		PromptTokens: max(len(a.Body), int(max(a.Head.Length, 0))) / bytesPerToken,
+		PromptTokens: estimate(a, r.limit),
 	}
 	if no := p.read(ctx, r, a, q); no != nil {
 		return nil, no
@@ -173,6 +177,12 @@ func (p *Picker) decide(ctx context.Context, a *ask, d *decided) (*pick.Query, *
 // bytesPerToken estimates a prompt that could not be tokenized.
 const bytesPerToken = 4
 
+// estimate is the length of a prompt nobody has read, in tokens. An announced
+// length is believed up to the body limit.
+func estimate(a *ask, limit int) int {
+	return max(len(a.Body), int(min(a.Head.Length, int64(limit)))) / bytesPerToken
+}
+
 // acquire takes a slot before the deadline.
 func (p *Picker) acquire(ctx context.Context) bool {
 	select {
@@ -191,9 +201,9 @@ func (p *Picker) acquire(ctx context.Context) bool {
 // read completes the query by what the body says: model, adapter and prompt.
 // What cannot be understood leaves a reason in the query and is routed by load.
 func (p *Picker) read(ctx context.Context, r *rules, a *ask, q *pick.Query) *refusal {
-	cut := a.Why == reason.BodyCut
+	cut := a.Why == reason.BodyCut || a.Why == reason.Deadline // may still name its model
 	switch {
-	case a.Why != reason.None && !cut:
+	case a.Why != reason.None && !(cut && len(a.Body) > 0):
 		return p.resolve(r, q, false)
 	case compressed(a.Head.Encoding):
 		q.Unmatched = reason.Compressed
@@ -202,10 +212,7 @@ func (p *Picker) read(ctx context.Context, r *rules, a *ask, q *pick.Query) *ref
 		q.Unmatched = reason.Deadline
 		return p.resolve(r, q, false)
 	}
-	req, bad := prompt.Parse(a.Head.Path, a.Head.ContentType, a.Body, prompt.Limits{
-		DefaultModel: cmp.Or(q.Model, r.standard), Cut: cut,
-	})
-	<-p.slots
+	req, bad := p.parse(a, prompt.Limits{DefaultModel: cmp.Or(q.Model, r.standard), Cut: cut})
 	if bad != nil {
 		return problem(bad)
 	}
@@ -214,15 +221,26 @@ func (p *Picker) read(ctx context.Context, r *rules, a *ask, q *pick.Query) *ref
 		return no
 	}
 	q.Adapter = cmp.Or(req.Adapter, q.Adapter)
-	q.PromptTokens = req.Chars / bytesPerToken
-	ids, provider, why := r.chain(q.Base).Tokens(ctx, req, q.Base, a.Body)
+	if !cut {
+		q.PromptTokens = req.Chars / bytesPerToken
+	}
+	if a.Why == reason.Deadline {
+		return nil // no time for tokens
+	}
+	got, provider, why := r.chain(q.Base).Tokens(ctx, req, q.Base, a.Body)
 	q.Unmatched = why
 	if why == reason.None {
-		q.Prompt = block.Prompt{Model: q.Base, LoRA: q.Adapter, Salt: req.Salt, Tokens: ids.IDs, Cut: ids.Cut}
-		q.PromptTokens = len(ids.IDs)
+		q.Prompt = block.Prompt{Model: q.Base, LoRA: q.Adapter, Salt: req.Salt, Tokens: got.IDs, Cut: got.Cut}
+		q.PromptTokens = len(got.IDs)
 	}
 	a.Tokenizer = provider
 	return nil
+}
+
+// parse reads the body and gives the slot back that acquire took.
+func (p *Picker) parse(a *ask, lim prompt.Limits) (*prompt.Request, *prompt.Problem) {
+	defer func() { <-p.slots }()
+	return prompt.Parse(a.Head.Path, a.Head.ContentType, a.Body, lim)
 }
 
 // compressed reports a content-encoding that hides the body.

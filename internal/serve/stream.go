@@ -12,6 +12,7 @@ import (
 
 	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/prompt"
 	"github.com/eppctl/eppctl/internal/core/reason"
 )
 
@@ -63,6 +64,7 @@ type stream struct {
 	started  bool    // request headers came
 	answered bool    // a pick, or a refusal, was sent
 	refused  bool    // the proxy answers the client itself: nothing may follow
+	unread   bool    // the body is of no known API: an upload, say; it is not held
 	bodyDone bool    // end of the request body, or of the headers without one
 	pending  int     // STREAMED: body messages still to be answered
 	resp     response
@@ -112,16 +114,23 @@ func (s *stream) requestHeaders(h *extproc.HttpHeaders, m *extproc.ProcessingReq
 	}
 	s.ask.Subset = subsetOf(m.GetMetadataContext())
 	s.bodyDone = h.GetEndOfStream()
+	s.unread = prompt.KindOf(s.ask.Head.Path) == prompt.Unknown
 	switch {
 	case s.bodyDone, s.plan.picksAtHeaders():
-		if s.decide(reason.NoBody) {
-			s.send(requestHeadersAnswer(s.run.answer()))
-		}
-	case s.ask.Head.Length > int64(s.limit):
+		s.answerHeaders(reason.NoBody)
+	case s.unread && s.plan.body == modeFullDuplex && !s.plan.observe:
+		s.answerHeaders(reason.UnknownPath)
+	case s.ask.Head.Length > int64(s.limit) && !s.unread:
 		s.refuse(tooLarge(s.limit))
 	case s.plan.body == modeBuffered, s.plan.body == modePartial:
 		// Envoy buffers only once the headers are answered.
 		s.send(requestHeadersAnswer(nil))
+	}
+}
+
+func (s *stream) answerHeaders(why reason.Code) {
+	if s.decide(why) {
+		s.send(requestHeadersAnswer(s.run.answer()))
 	}
 }
 
@@ -142,6 +151,8 @@ func (s *stream) requestBody(b *extproc.HttpBody) {
 		switch {
 		case s.answered:
 			s.answerPending()
+		case s.unread:
+			s.answerHeld(reason.UnknownPath)
 		case !s.hold(b.GetBody()):
 		case s.bodyDone:
 			s.answerHeld(reason.None)
@@ -263,7 +274,10 @@ func (s *stream) answerBuffered(body []byte, cut bool) {
 	case !s.hold(body):
 	default:
 		why := reason.None
-		if cut {
+		switch {
+		case s.unread:
+			why = reason.UnknownPath
+		case cut:
 			why = reason.BodyCut
 		}
 		if s.decide(why) {
@@ -274,9 +288,13 @@ func (s *stream) answerBuffered(body []byte, cut bool) {
 }
 
 // hold keeps body bytes until the pick. The first piece is kept as it came, so
-// that a body of one message is never copied; later ones are appended with
-// doubling, so that the memory is at most twice what the client sent.
+// that a body of one message is never copied; later ones are appended. The
+// buffer grows to what content-length announces, but never beyond four times what
+// has come, so that an announcement costs no memory.
 func (s *stream) hold(piece []byte) bool {
+	if s.unread { // never held: uploads may be larger than any prompt
+		return true
+	}
 	held := s.ask.Body
 	if len(held)+len(piece) > s.limit {
 		s.refuse(tooLarge(s.limit))
@@ -287,12 +305,20 @@ func (s *stream) hold(piece []byte) bool {
 		return true
 	}
 	if need := len(held) + len(piece); need > cap(held) {
-		grown := make([]byte, len(held), max(need, 2*len(held)))
+		grown := make([]byte, len(held), s.room(need))
 		copy(grown, held)
 		held = grown
 	}
 	s.ask.Body = append(held, piece...)
 	return true
+}
+
+func (s *stream) room(need int) int {
+	told := int(min(s.ask.Head.Length, int64(s.limit)))
+	if told >= need {
+		return min(told, 4*need)
+	}
+	return 2 * need
 }
 
 // release gives up the held body.
