@@ -370,7 +370,7 @@ func TestOpenClose(t *testing.T) {
 	fds := func() int {
 		d, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
-			t.Skip("no /proc") // not Linux; goleak still counts goroutines
+			return 0 // not Linux: goroutines are still counted
 		}
 		return len(d)
 	}

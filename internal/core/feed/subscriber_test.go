@@ -52,7 +52,7 @@ func batchOf(at float64) []byte {
 	return msgp.AppendArrayHeader(msgp.AppendFloat64(msgp.AppendArrayHeader(nil, 3), at), 1)
 }
 
-// log is a sink that writes down what it is told: "+hash", "-hash", "clear" and
+// tape is a sink that writes down what it is told: "+hash", "-hash", "clear" and
 // "purge". hold makes it as slow as a busy index.
 type tape struct {
 	mu   sync.Mutex
