@@ -121,7 +121,7 @@ func (ix *Index) layExpected(e *expectation, keys []block.Key, sp spaces) {
 		}
 		kid := r.kid(off, keys[0])
 		if kid == nil {
-			kid = ix.newRun(r, off, keys, sp, second)
+			kid = ix.newRun(r, off, keys, sp)
 		}
 		r = kid
 	}

@@ -212,6 +212,32 @@ func TestDeadTails(t *testing.T) {
 	})
 }
 
+// A reader that has a run while it is trimmed must not see what grows in the
+// place of the tail: it would take it for the keys it has compared.
+func TestTrimLeavesReadersAlone(t *testing.T) {
+	r := newRig(t, Options{})
+	p := tokens(1, 16*100)
+	r.store(r1, gpu, top, hashes(1, 100), p)
+	r.remove(r1, gpu, hashes(51, 100)...)
+	old := r.ix.runs.get(0) // as a reader holds it
+	keys := slices.Clone(old.keys(old.n.Load()))
+	r.wait(time.Second)
+	twin := r.ix.runs.get(0)
+	if twin == old || twin.n.Load() != 50 || r.ix.Stats().Trimmed != 50 {
+		t.Fatalf("not trimmed: %d keys", twin.n.Load())
+	}
+	r.store(r1, gpu, 50, hashes(201, 250), tokens(2, 16*50)) // grows in place
+	if r.ix.runs.get(0) != twin || twin.n.Load() != 100 {
+		t.Fatal("the twin did not grow")
+	}
+	if end := old.groups()[0].endNow(); end != 50 {
+		t.Errorf("the old run is covered up to %d", end)
+	}
+	if n := old.n.Load(); n != 100 || !slices.Equal(old.keys(n), keys) {
+		t.Error("the keys of the old run changed")
+	}
+}
+
 // The oracle never says less than an index under a cap: eviction may lose, not
 // invent.
 func TestOracleWithCap(t *testing.T) {

@@ -49,14 +49,13 @@ func (r *run) touch(second uint32) {
 }
 
 // newRun makes a run of these keys below parent and publishes it. The shard is
-// locked; the caller covers the run before it unlocks.
-func (ix *Index) newRun(parent *run, off uint32, keys []block.Key, sp spaces, second uint32) *run {
+// locked; the caller covers and stamps the run before it unlocks.
+func (ix *Index) newRun(parent *run, off uint32, keys []block.Key, sp spaces) *run {
 	r := &run{parent: parent, off: off, first: keys[0], space: sp, shard: parent.shard}
 	a := append([]block.Key(nil), keys...)
 	r.arr.Store(unsafe.SliceData(a))
 	r.cap = uint32(cap(a))
 	r.n.Store(uint32(len(a)))
-	r.read.Store(second)
 	ix.runs.add(r)
 	r.shard.runs.Add(1)
 	r.shard.blocks.Add(int64(len(a)))

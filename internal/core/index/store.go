@@ -83,7 +83,7 @@ func (ix *Index) lay(m *member, r *run, off uint32, c *chain, second uint32, pat
 		}
 		kid := r.kid(off, keys[0])
 		if kid == nil {
-			kid = ix.newRun(r, off, keys, c.space, second)
+			kid = ix.newRun(r, off, keys, c.space)
 		}
 		r, off = kid, 0
 	}
