@@ -8,9 +8,7 @@ import "math/bits"
 //
 // A chunk of 16 tokens costs five multiplications: four fold two 64-bit words
 // each, the fifth folds the results. Every lane has a constant of its own, so
-// swapped words do not cancel. On one core this is about the price of reading
-// the tokens twice, and half that of a keyed general-purpose hash of 64 bytes
-// (BenchmarkKey).
+// swapped words do not cancel. BenchmarkKey: about 4 ns for 16 tokens.
 type Hasher struct {
 	lane [8]uint64 // one per 64-bit word of a chunk
 	end  [2]uint64 // fold of a chunk

@@ -11,7 +11,8 @@ import (
 // Verdict says what became of an event.
 type Verdict uint8
 
-// The verdicts. All but Applied and Parked leave the index as it was.
+// The verdicts. A store that is not Applied still takes its hashes from where
+// they were: see disown.
 const (
 	Applied      Verdict = iota
 	Parked               // its parent is not known yet
