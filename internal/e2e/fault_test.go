@@ -46,7 +46,7 @@ func queueing(t *testing.T, stream bool) {
 	var mu sync.Mutex
 	counts := map[string]int{}
 	var deepest int
-	for i := range 150 {
+	for i := range 100 {
 		body, err := json.Marshal(map[string]any{"model": "sim", "max_tokens": 8, "stream": stream,
 			"prompt": append(slices.Clone(shared), prompt(100+i, 64)...)})
 		if err != nil {
@@ -61,7 +61,9 @@ func queueing(t *testing.T, stream bool) {
 			}
 			counts[a.pod()]++
 		})
-		time.Sleep(15 * time.Millisecond)
+		// A stream's queueing shows only in the gauges, which are read four times a
+		// second: at a rate far above this one the queue would be noticed too late.
+		time.Sleep(30 * time.Millisecond)
 		if _, waiting := hot.Load(); waiting > deepest {
 			deepest = waiting
 		}
@@ -72,8 +74,8 @@ func queueing(t *testing.T, stream bool) {
 	if hot.Refused() > 0 || deepest >= limit {
 		t.Errorf("the slow pod %s queued %d and refused %d", hot.Name(), deepest, hot.Refused())
 	}
-	if got := counts[hot.Name()]; got > 50 {
-		t.Errorf("the slow pod got %d of 150 requests", got)
+	if got := counts[hot.Name()]; got > 40 {
+		t.Errorf("the slow pod got %d of 100 requests", got)
 	}
 }
 
