@@ -9,7 +9,9 @@ import (
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
 
+	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/prompt"
+	"github.com/eppctl/eppctl/internal/core/reason"
 )
 
 // refusal is a request that is not routed: the HTTP status and an error body of
@@ -137,4 +139,40 @@ func (r *refusal) response(requestID string) *extproc.ProcessingResponse {
 			Details: r.Details,
 		},
 	}}
+}
+
+// verdict turns an outcome into what the client is told; nil = routed.
+func verdict(c *pick.Card, q *pick.Query, ifAvailable bool) *refusal {
+	switch c.Outcome {
+	case pick.Overloaded:
+		return saturated()
+	case pick.NoEndpoint:
+		if q.Subset != nil {
+			return subsetEmpty()
+		}
+		if c.Why == reason.NoPods {
+			return noEndpoints("There are no endpoints.")
+		}
+		return noEndpoints("No endpoint can serve the request" + commonest(c) + ".")
+	}
+	if ifAvailable && c.WinnerRow().Match.Depth == 0 {
+		return notCached()
+	}
+	return nil
+}
+
+// commonest names the filter that left most pods out.
+func commonest(c *pick.Card) string {
+	var count [256]int
+	best := pick.Scored
+	for i := range c.Rows {
+		v := c.Rows[i].Verdict
+		if count[v]++; count[v] > count[best] || best == pick.Scored {
+			best = v
+		}
+	}
+	if best == pick.Scored {
+		return ""
+	}
+	return ": " + strconv.Itoa(count[best]) + " of " + strconv.Itoa(len(c.Rows)) + " are left out by " + best.String()
 }

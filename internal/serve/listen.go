@@ -120,7 +120,6 @@ func serverOptions(requestBytes int) []grpc.ServerOption {
 		grpc.MaxRecvMsgSize(requestBytes + messageRoom),
 		grpc.MaxConcurrentStreams(1 << 20),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 100 * time.Millisecond, PermitWithoutStream: true}),
-		grpc.SharedWriteBuffer(true),
 		grpc.InitialWindowSize(1 << 20),
 		grpc.InitialConnWindowSize(16 << 20),
 	}

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"log/slog"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -18,10 +17,8 @@ import (
 
 	"github.com/eppctl/eppctl/internal/core/block"
 	"github.com/eppctl/eppctl/internal/core/pick"
-	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/prompt"
 	"github.com/eppctl/eppctl/internal/core/reason"
-	"github.com/eppctl/eppctl/internal/core/telemetry"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
 
@@ -49,47 +46,6 @@ type Picker struct {
 	serial atomic.Uint64
 }
 
-// rules are what a configuration says about picks. A reload replaces them whole.
-type rules struct {
-	models   Models
-	strict   bool
-	policy   *pick.Policy
-	limit    int
-	deadline time.Duration
-	standard string // the default model, "" = none
-	interval time.Duration
-	chains   map[string]*prompt.Chain // by base model
-	other    *prompt.Chain            // of models that are not configured
-}
-
-func newRules(c *Config, chain func(*Model) *prompt.Chain) *rules {
-	r := &rules{
-		models: c.Models, strict: c.StrictModels, policy: c.Weights,
-		limit: int(c.Limits.RequestBytes), deadline: c.Limits.PickDeadline,
-		interval: c.Scrape.Interval, chains: map[string]*prompt.Chain{}, other: chain(&Model{}),
-	}
-	for i := range c.Models {
-		m := &c.Models[i]
-		r.chains[m.Name] = chain(m)
-		if m.Default {
-			r.standard = m.Name
-		}
-	}
-	return r
-}
-
-func (r *rules) chain(base string) *prompt.Chain {
-	if c, ok := r.chains[base]; ok {
-		return c
-	}
-	return r.other
-}
-
-// limits are the ages at which telemetry stops counting, for display.
-func (r *rules) limits() telemetry.Limits {
-	return telemetry.Limits{FreshNs: int64(r.policy.FreshFor * 1e9), KnownNs: int64(r.policy.KnownFor * 1e9)}
-}
-
 func newPicker(f *view.Fleet, r *rules, cards int, o Options, met *metrics) *Picker {
 	p := &Picker{
 		fleet: f, ring: newRing(cards), met: met, log: o.Log, clock: time.Now,
@@ -114,7 +70,9 @@ func (p *Picker) Pick(ctx context.Context, a *ask) (*flight, *refusal) {
 	d := p.ring.take()
 	q, no := p.decide(ctx, a, d)
 	defer func() { observe(p.met.pickSeconds, time.Since(began), a.Head.RequestID) }()
-	observe(p.met.decide, d.took, a.Head.RequestID)
+	if q != nil {
+		observe(p.met.decide, d.took, a.Head.RequestID)
+	}
 	p.met.count(&d.card, q, no, a, p.label(q))
 	if no != nil {
 		p.log.Debug("refused", "request_id", a.Head.RequestID, "status", no.Status, "code", no.Code)
@@ -248,78 +206,6 @@ func compressed(encoding string) bool {
 	return encoding != "" && !strings.EqualFold(encoding, "identity")
 }
 
-// resolve turns the model's name into what a pod must serve.
-func (p *Picker) resolve(r *rules, q *pick.Query, must bool) *refusal {
-	base, adapter, ok := r.models.Resolve(q.Model)
-	if !ok {
-		base, adapter, ok = servedByPod(p.fleet.Pods.Snapshot(), q.Model)
-	}
-	switch {
-	case ok:
-		q.Base, q.Adapter = base, adapter
-		if q.Model == "" {
-			q.Model = base
-		}
-	case !must:
-	case r.strict && q.Model != "":
-		return modelNotFound(q.Model)
-	}
-	return nil
-}
-
-// servedByPod finds a model that no entry of the configuration names but a pod
-// does.
-func servedByPod(set *pod.Set, model string) (base, adapter string, ok bool) {
-	if model == "" {
-		return "", "", false
-	}
-	for _, p := range set.Pods {
-		if p.Spec.Model == model {
-			return model, "", true
-		}
-		if slices.Contains(p.Spec.Adapters, model) {
-			return p.Spec.Model, model, true
-		}
-	}
-	return "", "", false
-}
-
-// verdict turns an outcome into what the client is told; nil = routed.
-func verdict(c *pick.Card, q *pick.Query, ifAvailable bool) *refusal {
-	switch c.Outcome {
-	case pick.Overloaded:
-		return saturated()
-	case pick.NoEndpoint:
-		if q.Subset != nil {
-			return subsetEmpty()
-		}
-		if c.Why == reason.NoPods {
-			return noEndpoints("There are no endpoints.")
-		}
-		return noEndpoints("No endpoint can serve the request" + commonest(c) + ".")
-	}
-	if ifAvailable && c.WinnerRow().Match.Depth == 0 {
-		return notCached()
-	}
-	return nil
-}
-
-// commonest names the filter that left most pods out.
-func commonest(c *pick.Card) string {
-	var count [256]int
-	best := pick.Scored
-	for i := range c.Rows {
-		v := c.Rows[i].Verdict
-		if count[v]++; count[v] > count[best] || best == pick.Scored {
-			best = v
-		}
-	}
-	if best == pick.Scored {
-		return ""
-	}
-	return ": " + strconv.Itoa(count[best]) + " of " + strconv.Itoa(len(c.Rows)) + " are left out by " + best.String()
-}
-
 // place enters the request into the ledger and, speculatively, into the index.
 func (p *Picker) place(c *pick.Card, q *pick.Query) *flight {
 	w := c.WinnerRow().Pod
@@ -366,30 +252,6 @@ func targets(c *pick.Card, n int) string {
 		list = append(list, c.Rows[i].Pod.Target)
 	}
 	return strings.Join(list, ",")
-}
-
-// label is the model label of a request: a configured name, or "other".
-func (p *Picker) label(q *pick.Query) string {
-	if q != nil && p.rules.Load().models.has(q.Base) {
-		return q.Base
-	}
-	return otherModel
-}
-
-// modelNames lists every name a client may ask for.
-func (p *Picker) modelNames(set *pod.Set) []string {
-	var list []string
-	for _, m := range p.rules.Load().models {
-		list = append(append(append(list, m.Name), m.Aliases...), m.Adapters...)
-	}
-	for _, x := range set.Pods {
-		if x.Spec.Model != "" {
-			list = append(list, x.Spec.Model)
-		}
-		list = append(list, x.Spec.Adapters...)
-	}
-	slices.Sort(list)
-	return slices.Compact(list)
 }
 
 // priority reads an objective. Objectives are names of a priority; a number is
