@@ -194,6 +194,15 @@ func TestHugeLengths(t *testing.T) {
 				wantFault(t, err, FaultOversize, "frame too large")
 			})
 		}
+		t.Run(fmt.Sprintf("sum that wraps around, %d", size), func(t *testing.T) {
+			header[0] = flagLong
+			at := publisherPeer(t, 1, func(c *zmtp.Conn) {
+				c.Write(append([]byte{flagMore, 1, 'x'}, header...))
+				io.Copy(io.Discard, c)
+			})
+			_, err := subscribeTo(t, t.Context(), at, quick).Recv()
+			wantFault(t, err, FaultOversize, "frame too large")
+		})
 		if grown := int64(heap()) - int64(before); grown > 1<<20 {
 			t.Errorf("length %d: heap grew by %d bytes", size, grown)
 		}

@@ -159,6 +159,7 @@ func TestSequence(t *testing.T) {
 
 		{"reconnect to the same engine fetches what it missed", "port:none up id:7 0 1 down up port:0-3 id:7 4",
 			"0 1 ask:2 r2 r3 4", view.Synced, 0},
+		{"restart after a replay that ran ahead of live", "port:0-3 up id:7 down port:none up 2", "ask:0 r0 r1 r2 r3 purge:restart 2", view.Partial, 0},
 		{"reconnect not confirmed yet", "port:none up id:7 0 1 down up 2", "0 1 2", view.CatchingUp, 0},
 		{"reconnect without identity is a restart", "port:none up 0 1 down up", "0 1 purge:reconnect", view.CatchingUp, 0},
 		{"reconnect without identity, with replay", "port:none up 0 1 down port:0-4 up 5", "0 1 purge:reconnect ask:0 r0 r1 r2 r3 r4 5", view.Synced, 0},
