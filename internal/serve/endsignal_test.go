@@ -108,6 +108,11 @@ func TestLooseEnds(t *testing.T) {
 			t.Fatal("ended by a scrape from before")
 		}
 		r.scrape(a, 1, 1) // two are left in the engine
+		for range 2 {     // and two come after the scrape: no surplus
+			c := r.talk()
+			c.send(withSubset(reqHeaders(fullDuplex, true, "/v1/models"), a.Target))
+			destination(t, c.recv())
+		}
 		e.reconcile(r.fleet.View(), time.Now())
 		if ended() != 1 || list[0].ended != 1 {
 			t.Fatalf("%d ended, want the oldest", ended())

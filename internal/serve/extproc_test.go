@@ -166,12 +166,12 @@ func TestBodiesComeBack(t *testing.T) {
 				t.Fatal("the body came back changed")
 			}
 			pieces := got[1:]
-			if want := max(1, (size+maxChunk-1)/maxChunk); len(pieces) != want {
+			if want := max(1, (size+61_999)/62_000); len(pieces) != want {
 				t.Fatalf("%d pieces, want %d", len(pieces), want)
 			}
 			for i, m := range pieces {
 				s := m.GetRequestBody().GetResponse().GetBodyMutation().GetStreamedResponse()
-				if len(s.GetBody()) > maxChunk || s.GetEndOfStream() != (i == len(pieces)-1) {
+				if len(s.GetBody()) > 62_000 || s.GetEndOfStream() != (i == len(pieces)-1) {
 					t.Fatalf("piece %d: %d bytes, eos %v", i, len(s.GetBody()), s.GetEndOfStream())
 				}
 			}
@@ -180,7 +180,7 @@ func TestBodiesComeBack(t *testing.T) {
 }
 
 func TestChunks(t *testing.T) {
-	for _, c := range []struct{ size, want int }{{maxChunk - 1, 1}, {maxChunk, 1}, {maxChunk + 1, 2}} {
+	for _, c := range []struct{ size, want int }{{61_999, 1}, {62_000, 1}, {62_001, 2}} {
 		t.Run(fmt.Sprintf("EU-01/%d", c.size), func(t *testing.T) {
 			n := 0
 			chunks(make([]byte, c.size), true, func([]byte, bool) { n++ })
