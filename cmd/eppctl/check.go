@@ -26,7 +26,7 @@ func newCheck(a *app, run func(ctx context.Context, o *checkOptions, config stri
 	o := &checkOptions{}
 	if run == nil {
 		run = func(ctx context.Context, o *checkOptions, config string, pods []pod.Spec) error {
-			transport := &http.Transport{DisableKeepAlives: true}
+			transport := &http.Transport{DisableKeepAlives: true} // and no proxy: pods are reached as Envoy reaches them
 			o.Prober = &feed.Prober{Client: &http.Client{Transport: transport}}
 			return o.Run(ctx, config, pods, a.streams)
 		}

@@ -46,6 +46,7 @@ func TestConfigFull(t *testing.T) {
 			Name: "a", Address: "10.0.0.1:8000", Engine: pod.EngineVLLM, Model: "llama", Adapters: []string{"sql"}, Ranks: 2,
 			Events: []string{"tcp://10.0.0.1:5557", "tcp://10.0.0.1:5558"}, Replay: []string{"tcp://10.0.0.1:5657", "tcp://10.0.0.1:5658"},
 			Metrics: "http://10.0.0.1:8000/metrics", MaxContext: 131072,
+			Device: "inference/vllm-a", PrefillRate: 24000,
 		},
 		{
 			Name: "[fd00::1]:8000", Address: "[fd00::1]:8000", Engine: pod.EngineSGLang, Role: pod.RolePrefill, Ranks: 2,
@@ -59,6 +60,9 @@ func TestConfigFull(t *testing.T) {
 	}
 	if !c.StrictModels || c.Drain != 40*time.Second || c.Limits.RequestBytes != 64<<20 || c.Envoy.EndpointsFile != "/run/eppctl/eds.yaml" {
 		t.Errorf("scalars: %+v", c)
+	}
+	if !slices.Equal(c.Scrape.Devices, []string{"http://10.0.0.1:9400/metrics"}) {
+		t.Errorf("scrape.device_exporters: %q", c.Scrape.Devices)
 	}
 	if c.Limits.FrameBytes != 16<<20 {
 		t.Errorf("limits.frame_bytes = %v, a key left out must keep its default", c.Limits.FrameBytes)

@@ -36,6 +36,11 @@ func (d *decoder) check(c *Config) {
 	// much for the pickers of the field.
 	d.between("scrape.interval", s.Interval, 50*time.Millisecond, time.Minute)
 	d.between("scrape.timeout", s.Timeout, 10*time.Millisecond, time.Minute)
+	for i, u := range s.Devices {
+		if !httpURL(u) {
+			d.bad(fmt.Sprintf("scrape.device_exporters[%d]", i), fmt.Sprintf("found %q", clip(u)), "a URL such as http://10.0.0.7:9400/metrics", "")
+		}
+	}
 	if c.Envoy.EndpointsFile != "" {
 		if c.Envoy.Cluster == "" {
 			d.bad("envoy.cluster", errMissing.Error(), "the cluster name of Envoy's bootstrap", "")

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"net/netip"
 	"net/url"
@@ -27,6 +28,8 @@ type podEntry struct {
 	Replay     endpoints `yaml:"replay"`
 	Metrics    string    `yaml:"metrics"`
 	MaxContext int       `yaml:"max_context"`
+	Device     string    `yaml:"device"`
+	Rate       float64   `yaml:"prefill_tokens_per_second"`
 }
 
 // endpoints is a list of ZMQ endpoints, one per data-parallel rank. The file may
@@ -88,6 +91,7 @@ func (d *decoder) pod(e podEntry, key string, models Models) pod.Spec {
 	s := pod.Spec{
 		Name: e.Name, Address: e.Address, Model: e.Model, Adapters: e.Adapters,
 		Ranks: e.Ranks, Metrics: e.Metrics, MaxContext: e.MaxContext,
+		Device: e.Device, PrefillRate: e.Rate,
 	}
 	if err := checkAddress(e.Address); err != nil {
 		d.bad(key+".address", err.Error(), "HOST:PORT with an IPv4 address, a bracketed IPv6 address or a DNS name", addressHint(e.Address))
@@ -118,6 +122,12 @@ func (d *decoder) pod(e podEntry, key string, models Models) pod.Spec {
 	if e.MaxContext < 0 {
 		d.bad(key+".max_context", strconv.Itoa(e.MaxContext), "a number of tokens, 0 = not told", "")
 	}
+	if e.Device != "" && (strings.Count(e.Device, "/") != 1 || strings.Trim(e.Device, "/") != e.Device) {
+		d.bad(key+".device", fmt.Sprintf("found %q", clip(e.Device)), "NAMESPACE/POD as the device exporter labels it", "")
+	}
+	if !(e.Rate >= 0) || math.IsInf(e.Rate, 0) {
+		d.bad(key+".prefill_tokens_per_second", fmt.Sprint(e.Rate), "tokens per second, 0 = that of the model", "")
+	}
 	if s.Ranks == 0 {
 		s.Ranks = max(len(e.Events), len(e.Replay), 1)
 	}
@@ -127,10 +137,15 @@ func (d *decoder) pod(e podEntry, key string, models Models) pod.Spec {
 	if s.Bind != "" && len(s.Events) > 0 {
 		d.bad(key+".events_bind", "events is given too", "one of the two", "events is dialled by eppctl, events_bind is dialled by the engine")
 	}
-	if u, err := url.Parse(e.Metrics); e.Metrics != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+	if e.Metrics != "" && !httpURL(e.Metrics) {
 		d.bad(key+".metrics", fmt.Sprintf("found %q", clip(e.Metrics)), "a URL such as http://10.0.0.7:8000/metrics", "")
 	}
 	return s
+}
+
+func httpURL(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.Host != "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
 // endpoints spreads what the file gives over the ranks.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"reflect"
 	"slices"
 	"time"
 )
@@ -115,7 +116,7 @@ func (c *Config) restartFor(next *Config) []string {
 	}
 	add("listen", c.Listen != next.Listen)
 	add("limits", c.Limits != next.Limits)
-	add("scrape", c.Scrape != next.Scrape)
+	add("scrape", !reflect.DeepEqual(c.Scrape, next.Scrape))
 	add("envoy", c.Envoy != next.Envoy)
 	slices.Sort(keys)
 	return keys

@@ -78,7 +78,8 @@ func start(c *Config, o Options) (*server, error) {
 	s.hosts = &hostsFile{path: c.Envoy.EndpointsFile, cluster: c.Envoy.Cluster}
 	s.feed = feed.New(s.fleet, feed.Options{
 		Log: o.Log, ScrapeInterval: c.Scrape.Interval, ScrapeTimeout: c.Scrape.Timeout,
-		ScrapeBytes: int64(c.Limits.ScrapeBytes), Limits: feed.Limits{MessageBytes: int(c.Limits.FrameBytes)},
+		DeviceExporters: c.Scrape.Devices,
+		ScrapeBytes:     int64(c.Limits.ScrapeBytes), Limits: feed.Limits{MessageBytes: int(c.Limits.FrameBytes)},
 	})
 	met := newMetrics()
 	s.tokens = newTokens(nil, s.fleet.Pods.Snapshot, func() *rules { return s.picker.rules.Load() }, c.Limits.TokenizeTimeout, met)

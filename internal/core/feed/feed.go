@@ -55,7 +55,8 @@ func (o Options) withDefaults() Options {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.HTTP == nil {
-		o.HTTP = &http.Client{}
+		// No proxy: pods are reached directly, as Envoy reaches them.
+		o.HTTP = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute}}
 	}
 	if o.Resolver == nil {
 		o.Resolver = net.DefaultResolver
