@@ -39,13 +39,13 @@ var table = []entry{
 	{name: "decide_64_ns", value: key{pick, "Decide/busy/64", "ns/op"}, unit: "ns", scale: same},
 	{name: "decide_64_allocs", value: key{pick, "Decide/busy/64", "allocs/op"}, unit: "allocations", scale: same, target: "0"},
 	{name: "extproc_cpu_4kB", value: key{module + "serve", "ExtProc/4kB", "cpu-ns/op"},
-		reference: key{module + "serve", "ExtProcFloor/4kB", "cpu-ns/op"}, unit: "us CPU", scale: micros},
+		reference: key{module + "serve", "ExtProc/4kB", "floor-cpu-ns/op"}, unit: "us CPU", scale: micros},
 	{name: "extproc_cpu_4kB_duplex", value: key{module + "serve", "ExtProc/4kB-duplex", "cpu-ns/op"},
-		reference: key{module + "serve", "ExtProcFloor/4kB-duplex", "cpu-ns/op"}, unit: "us CPU", scale: micros},
+		reference: key{module + "serve", "ExtProc/4kB-duplex", "floor-cpu-ns/op"}, unit: "us CPU", scale: micros},
 	{name: "extproc_cpu_420kB", value: key{module + "serve", "ExtProc/420kB", "cpu-ns/op"},
-		reference: key{module + "serve", "ExtProcFloor/420kB", "cpu-ns/op"}, unit: "us CPU", scale: micros},
+		reference: key{module + "serve", "ExtProc/420kB", "floor-cpu-ns/op"}, unit: "us CPU", scale: micros},
 	{name: "extproc_cpu_420kB_duplex", value: key{module + "serve", "ExtProc/420kB-duplex", "cpu-ns/op"},
-		reference: key{module + "serve", "ExtProcFloor/420kB-duplex", "cpu-ns/op"}, unit: "us CPU", scale: micros},
+		reference: key{module + "serve", "ExtProc/420kB-duplex", "floor-cpu-ns/op"}, unit: "us CPU", scale: micros},
 }
 
 // packages lists those with benchmarks of the table.
