@@ -13,8 +13,8 @@ type looseEnd struct {
 	since time.Time
 }
 
-// deadAfter is how long a pod's scrapes must fail after a stream's end before its
-// request counts as over: the pod is not picked meanwhile, and whatever it was
+// deadAfter is how long a pod's scrapes must fail, after the last good one and the
+// stream's end, before its request counts as over: the pod is not picked meanwhile, and whatever it was
 // doing nobody will learn the end of.
 const deadAfter = 5 * time.Second
 
@@ -79,11 +79,15 @@ func (e *endSignal) gone(v view.View, l looseEnd, surplus map[pod.ID]int, now ti
 		return true // the pod is gone, and its requests with it
 	}
 	t := v.Telemetry.Get(p.ID)
-	s := t.Sample
-	if s == nil || s.At <= l.since.UnixNano() {
-		return t.ErrAt-l.since.UnixNano() >= int64(deadAfter)
+	s, since := t.Sample, l.since.UnixNano()
+	lastGood := since
+	if s != nil {
+		lastGood = max(lastGood, s.At)
 	}
-	if !s.Running.Known {
+	if t.ErrAt-lastGood >= int64(deadAfter) {
+		return true // what that last scrape still showed died with the pod
+	}
+	if s == nil || s.At <= since || !s.Running.Known {
 		return false
 	}
 	left, known := surplus[p.ID]

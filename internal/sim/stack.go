@@ -118,6 +118,12 @@ func (s *Stack) Close() error {
 	return errors.Join(errs...)
 }
 
+// EnvoyHosts is Envoy's own list of clusters and hosts, as text.
+func (s *Stack) EnvoyHosts() (string, error) {
+	b, err := fetch("http://" + s.envoyAdmin + "/clusters")
+	return string(b), err
+}
+
 // State is the part of the picker's /v1/state that tells whether it is in step
 // with the fleet.
 type State struct {
