@@ -66,6 +66,7 @@ type server struct {
 	begun     time.Time
 	ready     atomic.Bool
 	sources   string // line last logged; housekeeping's
+	hostsErr  string // last failure of the hosts file, logged once; housekeeping's
 }
 
 // start opens the sockets first: a port that is taken is the most likely fault.
@@ -105,9 +106,9 @@ func start(c *Config, o Options) (*server, error) {
 func (s *server) run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	g, failed := errgroup.WithContext(work)
-	g.Go(func() error { return s.grpc.Serve(s.listeners.extProc) })
+	serveRPC(g, s.grpc, s.listeners.extProc)
 	if l := s.listeners.health; l != nil {
-		g.Go(func() error { return s.healthRPC.Serve(l) })
+		serveRPC(g, s.healthRPC, l)
 	}
 	s.serveHTTP(g, s.admin, s.listeners.admin)
 	s.serveHTTP(g, s.metrics, s.listeners.metrics)
@@ -130,6 +131,16 @@ func (s *server) run(ctx context.Context) error {
 	_ = s.admin.Close()
 	_ = s.metrics.Close()
 	return g.Wait()
+}
+
+// serveRPC runs one gRPC server. A stop that overtakes the start is no failure.
+func serveRPC(g *errgroup.Group, r *grpc.Server, l net.Listener) {
+	g.Go(func() error {
+		if err := r.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			return fmt.Errorf("serve %s: %w", l.Addr(), err)
+		}
+		return nil
+	})
 }
 
 func (s *server) serveHTTP(g *errgroup.Group, h *http.Server, l net.Listener) {
@@ -182,9 +193,15 @@ func (s *server) keepHouse(ctx context.Context) {
 const housekeeping = 100 * time.Millisecond
 
 func (s *server) updateHosts() {
-	if err := s.hosts.update(s.fleet.Pods.Snapshot()); err != nil {
-		s.log.Error("cannot write the hosts file", "err", err)
+	err := s.hosts.update(s.fleet.Pods.Snapshot())
+	text := ""
+	if err != nil {
+		text = err.Error()
 	}
+	if text != s.hostsErr && err != nil {
+		s.log.Error("cannot write the hosts file; trying on", "err", err)
+	}
+	s.hostsErr = text
 }
 
 // startupGrace bounds how long readiness waits for the fleet: a pod that is down

@@ -104,7 +104,7 @@ func TestSeedIsSecret(t *testing.T) {
 	if NewHasher(1).Key(tokens) == NewHasher(2).Key(tokens) {
 		t.Error("two seeds, one key")
 	}
-	if NewHasher(1).Key(tokens) != NewHasher(1).Key(tokens) {
+	if a, b := NewHasher(1), NewHasher(1); a.Key(tokens) != b.Key(tokens) {
 		t.Error("one seed, two keys")
 	}
 }

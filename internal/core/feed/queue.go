@@ -118,13 +118,6 @@ func (q *queue) take() (item, bool) {
 	return it, true
 }
 
-// empty reports whether nothing waits.
-func (q *queue) empty() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.items) == 0
-}
-
 // signal wakes the one goroutine that waits on c; c has capacity 1.
 func signal(c chan struct{}) {
 	select {

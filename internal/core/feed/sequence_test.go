@@ -51,7 +51,8 @@ func (w *world) replay(s step) replayEnd {
 	if w.dead {
 		return replayFailed
 	}
-	next, first := s.from, true
+	first := true
+	var next uint64
 	for _, seq := range w.held {
 		if seq < s.from {
 			continue
