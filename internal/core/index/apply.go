@@ -93,7 +93,7 @@ func (ix *Index) apply(m *member, e *event.Event, now int64, second uint32) (o O
 func (ix *Index) disown(m *member, hashes []uint64) {
 	for _, hash := range hashes {
 		if at, ok := m.rev.lookup(hash); ok {
-			ix.unplace(m, hash, at)
+			ix.unplace(m, at)
 		}
 		if c := m.chunks[hash]; c != nil {
 			ix.dropChunk(m, hash, c)

@@ -9,9 +9,10 @@ import (
 // chunk is a piece of a prompt that an offload layer (LMCache, say) stores as
 // one object, larger than the engine's blocks. It goes by a hash of its own.
 type chunk struct {
-	path   []stretch // in prompt order; one per run it crosses
-	tiers  uint8     // bit per tier
-	stored uint32    // second of the latest store
+	path   []stretch             // in prompt order; one per run it crosses
+	tiers  uint8                 // bit per tier
+	again  [event.NumTiers]uint8 // further copies, as againPage counts them
+	stored uint32                // second of the latest store
 }
 
 func (c *chunk) on(t event.Tier) bool { return c.tiers>>t&1 != 0 }
@@ -46,7 +47,7 @@ func (ix *Index) enterChunks(m *member, c *chain, second uint32) {
 			m.chunks[hash] = &chunk{path: path, tiers: 1 << t, stored: second}
 			continue
 		case old.on(t):
-			m.extra.addAgain(hash, c.layer)
+			old.again[t] = min(old.again[t]+1, maxAgain)
 			ix.unshare(m, c.layer, old.path)
 		default:
 			old.tiers |= 1 << t
@@ -59,7 +60,7 @@ func (ix *Index) enterChunks(m *member, c *chain, second uint32) {
 func (ix *Index) unshare(m *member, l layer, path []stretch) {
 	for _, s := range path {
 		for off := s.off; off < s.off+s.n; off++ {
-			m.extra.dropOther(place{s.run, off}, l)
+			m.others.drop(place{s.run, off}, l)
 		}
 	}
 }
@@ -70,8 +71,11 @@ func (ix *Index) removeChunk(m *member, hash uint64, t event.Tier) bool {
 	if c == nil {
 		return false
 	}
-	l := layer(t) | layerChunk
-	if !c.on(t) || m.extra.dropAgain(hash, l) {
+	if !c.on(t) {
+		return true
+	}
+	if c.again[t] > 0 {
+		c.again[t]--
 		return true
 	}
 	ix.lowerChunk(m, c, t)
@@ -85,7 +89,6 @@ func (ix *Index) removeChunk(m *member, hash uint64, t event.Tier) bool {
 func (ix *Index) dropChunk(m *member, hash uint64, c *chunk) {
 	for t := range event.NumTiers {
 		if c.on(t) {
-			m.extra.forgetAgain(hash, layer(t)|layerChunk)
 			ix.lowerChunk(m, c, t)
 		}
 	}
@@ -94,11 +97,12 @@ func (ix *Index) dropChunk(m *member, hash uint64, c *chunk) {
 
 func (ix *Index) lowerChunk(m *member, c *chunk, t event.Tier) {
 	c.tiers &^= 1 << t
+	c.again[t] = 0
 	l := layer(t) | layerChunk
 	var w withdrawal
 	for _, s := range c.path {
 		for off := s.off; off < s.off+s.n; off++ {
-			if p := (place{s.run, off}); !m.extra.dropOther(p, l) {
+			if p := (place{s.run, off}); !m.others.drop(p, l) {
 				w.add(ix, m, p, l)
 			}
 		}

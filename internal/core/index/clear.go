@@ -27,6 +27,7 @@ func (ix *Index) clear(m *member, drop func(layer) bool) {
 		for t := range event.NumTiers {
 			if drop(layer(t) | layerChunk) {
 				c.tiers &^= 1 << t
+				c.again[t] = 0
 			}
 		}
 		if c.tiers == before {
@@ -39,7 +40,7 @@ func (ix *Index) clear(m *member, drop func(layer) bool) {
 			delete(m.chunks, hash)
 		}
 	}
-	m.extra.clear(drop)
+	m.others.clear(drop)
 	m.parked.clear(drop)
 
 	slices.Sort(runs)
@@ -72,6 +73,7 @@ func (m *reverse) clear(drop func(layer) bool) (runs []uint32) {
 		for t := range s.tiers {
 			if s.tiers[t] != 0 && drop(layer(t)) {
 				m.tiers[t] -= bits.OnesCount16(s.tiers[t])
+				m.clearAgain(at, event.Tier(t))
 				s.tiers[t] = 0
 				touched = true
 			}
@@ -94,7 +96,7 @@ func (m *reverse) clear(drop func(layer) bool) (runs []uint32) {
 func (ix *Index) drop(m *member) {
 	ix.clear(m, func(layer) bool { return true })
 	m.rev = reverse{secret: m.rev.secret, hint: m.rev.hint}
-	m.extra, m.chunks, m.parked = copies{}, nil, orphans{}
+	m.others, m.chunks, m.parked = nil, nil, orphans{}
 	m.groups, m.sizing = groups{}, sizing{}
 	ix.setSize(m, 0)
 }

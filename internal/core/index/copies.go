@@ -1,105 +1,121 @@
 package index
 
-// copies counts what the reverse map's one bit per (hash, tier) cannot. Both
-// tables hold only what is above one, which is rare, and die with the member.
-type copies struct {
-	// again counts further copies of one hash: vLLM announces a hash once per
-	// physical block that holds it and removes it once per block. Others merely
-	// repeat themselves, which is why the count is capped.
-	again map[hashLayer]uint8
-	// others counts further hashes that one place goes by: an engine can hash
-	// equal tokens differently for reasons its events do not show.
-	others map[placeLayer]uint16
-}
+import "github.com/eppctl/eppctl/internal/core/event"
 
 // maxAgain caps the copies of a hash at four. An engine that repeats stores
 // without a second copy inflates the count, and a hash that cannot be removed
 // is a false hit until the next reset.
 const maxAgain = 3
 
-type hashLayer struct {
-	hash  uint64
-	layer layer
+// againPage counts the further copies of the hashes in one page of the log:
+// vLLM announces a hash once per physical block that holds it and removes it
+// once per block; others merely repeat themselves. Two bits per place and tier.
+// A page without such copies, which most are, has none (nil). A place that is
+// not held on a tier counts zero there.
+type againPage [pageHash / segBlocks][event.NumTiers]uint32
+
+const againMask = 1<<2 - 1 // maxAgain fits
+
+// again returns the word that counts for a place, and where in it.
+func (l *seglog) againAt(at uint32, t event.Tier) (word *uint32, shift uint32) {
+	return &l.again[at/pageHash][at%pageHash/segBlocks][t], at % segBlocks * 2
 }
+
+// addAgain counts a further copy of the hash at a place that is held on t.
+func (m *reverse) addAgain(at uint32, t event.Tier) {
+	page := &m.log.again[at/pageHash]
+	if *page == nil {
+		*page = new(againPage)
+	}
+	if word, shift := m.log.againAt(at, t); *word>>shift&againMask < maxAgain {
+		*word += 1 << shift
+		m.again[t]++
+	}
+}
+
+// dropAgain takes a further copy away; false when there was none.
+func (m *reverse) dropAgain(at uint32, t event.Tier) bool {
+	if m.log.again[at/pageHash] == nil {
+		return false
+	}
+	word, shift := m.log.againAt(at, t)
+	if *word>>shift&againMask == 0 {
+		return false
+	}
+	*word -= 1 << shift
+	m.again[t]--
+	return true
+}
+
+// forgetAgain leaves one copy.
+func (m *reverse) forgetAgain(at uint32, t event.Tier) {
+	for m.dropAgain(at, t) {
+	}
+}
+
+// clearAgain leaves one copy of each hash of a segment.
+func (m *reverse) clearAgain(at uint32, t event.Tier) {
+	if m.log.again[at/pageHash] == nil {
+		return
+	}
+	word, _ := m.log.againAt(at, t)
+	for w := *word; w != 0; w >>= 2 {
+		m.again[t] -= int(w & againMask)
+	}
+	*word = 0
+}
+
+// forgetAllAgain leaves one copy of each hash on a tier.
+func (m *reverse) forgetAllAgain(t event.Tier) {
+	for _, page := range m.log.again {
+		if page == nil {
+			continue
+		}
+		for i := range page {
+			page[i][t] = 0
+		}
+	}
+	m.again[t] = 0
+}
+
+// others counts further hashes that one place goes by: an engine can hash equal
+// tokens differently for reasons its events do not show. It is rare, so only
+// what is above one is in the map.
+type others map[placeLayer]uint16
 
 type placeLayer struct {
 	place
 	layer layer
 }
 
-func (c *copies) addAgain(hash uint64, l layer) {
-	if c.again == nil {
-		c.again = map[hashLayer]uint8{}
+func (o *others) add(p place, l layer) {
+	if *o == nil {
+		*o = others{}
 	}
-	if k := (hashLayer{hash, l}); c.again[k] < maxAgain {
-		c.again[k]++
-	}
+	(*o)[placeLayer{p, l}]++
 }
 
-// dropAgain takes a further copy away; false when there was none.
-func (c *copies) dropAgain(hash uint64, l layer) bool {
-	if len(c.again) == 0 {
-		return false
-	}
-	k := hashLayer{hash, l}
-	n := c.again[k]
-	if n <= 1 {
-		delete(c.again, k)
-	} else {
-		c.again[k] = n - 1
-	}
-	return n > 0
-}
-
-func (c *copies) forgetAgain(hash uint64, l layer) {
-	if len(c.again) > 0 {
-		delete(c.again, hashLayer{hash, l})
-	}
-}
-
-func (c *copies) addOther(p place, l layer) {
-	if c.others == nil {
-		c.others = map[placeLayer]uint16{}
-	}
-	c.others[placeLayer{p, l}]++
-}
-
-// dropOther takes a further hash from a place; false when there was none, so
-// that the place is not held any more.
-func (c *copies) dropOther(p place, l layer) bool {
-	if len(c.others) == 0 {
+// drop takes a further hash from a place; false when there was none, so that
+// the place is not held any more.
+func (o others) drop(p place, l layer) bool {
+	if len(o) == 0 {
 		return false
 	}
 	k := placeLayer{p, l}
-	n := c.others[k]
+	n := o[k]
 	if n <= 1 {
-		delete(c.others, k)
+		delete(o, k)
 	} else {
-		c.others[k] = n - 1
+		o[k] = n - 1
 	}
 	return n > 0
 }
 
 // clear forgets the layers for which drop says so.
-func (c *copies) clear(drop func(layer) bool) {
-	for k := range c.again {
+func (o others) clear(drop func(layer) bool) {
+	for k := range o {
 		if drop(k.layer) {
-			delete(c.again, k)
+			delete(o, k)
 		}
 	}
-	for k := range c.others {
-		if drop(k.layer) {
-			delete(c.others, k)
-		}
-	}
-}
-
-// total is the number of further copies on a layer.
-func (c *copies) total(l layer) (n int) {
-	for k, v := range c.again {
-		if k.layer == l {
-			n += int(v)
-		}
-	}
-	return n
 }

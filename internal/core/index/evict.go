@@ -106,18 +106,17 @@ func (ix *Index) forgetDead(m *member) {
 			continue
 		}
 		for i := range uint32(segBlocks) {
-			hash := m.rev.log.hash(at + i)
 			for t := range s.tiers {
 				if s.tiers[t]>>i&1 != 0 {
-					m.extra.forgetAgain(hash, layer(t))
+					m.rev.forgetAgain(at+i, event.Tier(t))
 					m.rev.lower(at+i, event.Tier(t))
 				}
 			}
 		}
 	}
-	for p := range m.extra.others {
+	for p := range m.others {
 		if dead(p.run) {
-			delete(m.extra.others, p)
+			delete(m.others, p)
 		}
 	}
 	for hash, c := range m.chunks {

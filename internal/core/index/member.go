@@ -20,7 +20,7 @@ type member struct {
 	groups groups
 	sizing sizing
 	rev    reverse
-	extra  copies
+	others others
 	chunks map[uint64]*chunk // hash of an offload chunk -> its places
 	parked orphans
 	stats  MemberStats

@@ -17,7 +17,7 @@ func (ix *Index) remove(m *member, t event.Tier, hashes []uint64) (unknown int) 
 		}
 		switch {
 		case ok:
-			ix.takeAt(m, &w, hash, at, t)
+			ix.takeAt(m, &w, at, t)
 		case ix.removeChunk(m, hash, t):
 		case m.parked.remove(hash, layer(t)):
 		default:
@@ -28,30 +28,30 @@ func (ix *Index) remove(m *member, t event.Tier, hashes []uint64) (unknown int) 
 	return unknown
 }
 
-// takeAt takes one copy of a live hash from tier t, if it is held there.
-func (ix *Index) takeAt(m *member, w *withdrawal, hash uint64, at uint32, t event.Tier) {
-	if !m.rev.on(at, t) || m.extra.dropAgain(hash, layer(t)) {
+// takeAt takes one copy of the live hash at a place from tier t, if it is held there.
+func (ix *Index) takeAt(m *member, w *withdrawal, at uint32, t event.Tier) {
+	if !m.rev.on(at, t) || m.rev.dropAgain(at, t) {
 		return
 	}
 	p := place{m.rev.log.segment(at).run, m.rev.log.off(at)}
 	m.rev.lower(at, t)
 	m.rev.recent = at
-	if !m.extra.dropOther(p, layer(t)) {
+	if !m.others.drop(p, layer(t)) {
 		w.add(ix, m, p, layer(t))
 	}
 }
 
-// unplace takes a hash from all tiers, because it now means another place.
-func (ix *Index) unplace(m *member, hash uint64, at uint32) {
+// unplace takes the hash at a place from all tiers, because it now means another place.
+func (ix *Index) unplace(m *member, at uint32) {
 	var w withdrawal
 	p := place{m.rev.log.segment(at).run, m.rev.log.off(at)}
 	for t := range event.NumTiers {
 		if !m.rev.on(at, t) {
 			continue
 		}
-		m.extra.forgetAgain(hash, layer(t))
+		m.rev.forgetAgain(at, t)
 		m.rev.lower(at, t)
-		if !m.extra.dropOther(p, layer(t)) {
+		if !m.others.drop(p, layer(t)) {
 			w.add(ix, m, p, layer(t))
 		}
 	}

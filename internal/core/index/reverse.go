@@ -31,6 +31,7 @@ type reverse struct {
 	hint   int // hashes to expect, 0 = not told
 	recent uint32
 	tiers  [event.NumTiers]int // hashes held, by tier
+	again  [event.NumTiers]int // further copies of them
 }
 
 const (

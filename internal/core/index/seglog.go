@@ -33,6 +33,7 @@ func (s *segment) any() (held uint16) {
 type seglog struct {
 	hashes   [][]uint64
 	segments [][]segment
+	again    []*againPage
 	next     uint32   // segments handed out so far
 	spare    []uint32 // first places of segments given back
 }
@@ -83,6 +84,7 @@ func (l *seglog) open(run, off uint32) uint32 {
 		for int(at/pageHash) >= len(l.hashes) {
 			l.hashes = append(l.hashes, make([]uint64, pageHash))
 			l.segments = append(l.segments, make([]segment, pageHash/segBlocks))
+			l.again = append(l.again, nil)
 		}
 	}
 	s := l.segment(at)

@@ -48,7 +48,7 @@ func (ix *Index) Member(id pod.Member) (MemberStats, bool) {
 	s.Others = slices.Clone(m.groups.others)
 	s.Blocks = m.rev.tiers
 	for t := range s.Copies {
-		s.Copies[t] = s.Blocks[t] + m.extra.total(layer(t))
+		s.Copies[t] = s.Blocks[t] + m.rev.again[t]
 	}
 	s.Chunks = len(m.chunks)
 	// vLLM keeps one block of its pool for itself.

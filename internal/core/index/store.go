@@ -116,7 +116,7 @@ func (ix *Index) enter(m *member, c *chain, second, near uint32) {
 			slot, at, ok := m.rev.find(hash)
 			elsewhere := ok && (m.rev.log.segment(at).run != s.run || m.rev.log.off(at) != off)
 			if elsewhere && c.late {
-				if p := (place{s.run, off}); !m.extra.dropOther(p, c.layer) {
+				if p := (place{s.run, off}); !m.others.drop(p, c.layer) {
 					ix.withdraw(m, s.run, c.layer, off, off+1)
 				}
 				continue
@@ -124,15 +124,15 @@ func (ix *Index) enter(m *member, c *chain, second, near uint32) {
 			if elsewhere {
 				// The engine uses the hash elsewhere now (a restart without a
 				// clear, a repeat under another parent).
-				ix.unplace(m, hash, at)
+				ix.unplace(m, at)
 				slot, at, ok = m.rev.find(hash)
 			}
 			switch {
 			case !ok:
 				near = m.rev.insert(slot, hash, s.run, off, t, near)
 			case m.rev.on(at, t):
-				m.extra.addAgain(hash, c.layer)
-				m.extra.dropOther(place{s.run, off}, c.layer) // share took it for another hash
+				m.rev.addAgain(at, t)
+				m.others.drop(place{s.run, off}, c.layer) // share took it for another hash
 				near = at
 			default:
 				m.rev.raise(at, t)
@@ -154,7 +154,7 @@ func (ix *Index) share(m *member, l layer, path []stretch) {
 		}
 		for off := s.off; off < s.off+s.n; off++ {
 			if s.before.holds(m.id, l, off) {
-				m.extra.addOther(place{s.run, off}, l)
+				m.others.add(place{s.run, off}, l)
 			}
 		}
 	}
@@ -172,7 +172,7 @@ func (ix *Index) storeNamed(m *member, e *event.Event, second uint32) (unknown i
 		}
 		p := place{m.rev.log.segment(at).run, m.rev.log.off(at)}
 		if m.rev.on(at, e.Tier) {
-			m.extra.addAgain(hash, l)
+			m.rev.addAgain(at, e.Tier)
 		} else if ix.holdOne(m, p, l) {
 			m.rev.raise(at, e.Tier)
 		} else {
@@ -195,7 +195,7 @@ func (ix *Index) holdOne(m *member, p place, l layer) bool {
 		return false
 	}
 	if before := r.hold(m.id, l, p.off, p.off+1); before != nil {
-		m.extra.addOther(p, l)
+		m.others.add(p, l)
 	}
 	return true
 }

@@ -68,10 +68,10 @@ func (ix *Index) expire(m *member, now int64) {
 					continue
 				}
 				p := place{s.run, s.off + i}
-				m.extra.forgetAgain(m.rev.log.hash(at+i), layer(t))
+				m.rev.forgetAgain(at+i, t)
 				m.rev.lower(at+i, t)
 				ix.expired.Add(1)
-				if !m.extra.dropOther(p, layer(t)) {
+				if !m.others.drop(p, layer(t)) {
 					w.add(ix, m, p, layer(t))
 				}
 			}
