@@ -2,6 +2,7 @@ package index
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/eppctl/eppctl/internal/core/block"
 	"github.com/eppctl/eppctl/internal/core/event"
@@ -109,6 +110,7 @@ func (ix *Index) applyStore(m *member, e *event.Event, now int64, second uint32)
 	if span == 0 {
 		return Outcome{Verdict: OtherSize}
 	}
+	m.sink = m.rev.warm(e.Hashes) // while the tokens are hashed
 	c := &m.chain
 	if !ix.chain(c, m, e, span) {
 		return Outcome{Verdict: Sparse}
@@ -145,11 +147,13 @@ func (ix *Index) chain(c *chain, m *member, e *event.Event, span int) bool {
 			c.keys[i] = ix.hasher.WithExtra(c.keys[i], block.Extra(x))
 		}
 	}
-	ns := block.Namespace{Model: m.owner.Model, LoRA: adapter(e), Size: size}
-	c.space.unsalted = ix.hasher.Space(ns)
-	c.space.full = c.space.unsalted
+	if lora := adapter(e); m.named.size != size || m.named.lora != lora {
+		ns := block.Namespace{Model: m.owner.Model, LoRA: lora, Size: size}
+		m.named = named{lora: strings.Clone(lora), size: size, space: ix.hasher.Space(ns)}
+	}
+	c.space = spaces{full: m.named.space, unsalted: m.named.space}
 	if e.HasSalt {
-		ns.Salt = e.Salt
+		ns := block.Namespace{Model: m.owner.Model, LoRA: m.named.lora, Salt: e.Salt, Size: size}
 		c.space.full = ix.hasher.Space(ns)
 	}
 	return true

@@ -56,6 +56,21 @@ func (ix *Index) enterChunks(m *member, c *chain, second uint32) {
 	}
 }
 
+// share counts one more hash for the blocks of the path that the member held
+// already, before any hash moves: taking one away must find the newcomer there.
+func (ix *Index) share(m *member, l layer, path []stretch) {
+	for _, s := range path {
+		if s.before == nil {
+			continue
+		}
+		for off := s.off; off < s.off+s.n; off++ {
+			if s.before.holds(m.id, l, off) {
+				m.others.add(place{s.run, off}, l)
+			}
+		}
+	}
+}
+
 // unshare takes back what share counted for a chunk that was there already.
 func (ix *Index) unshare(m *member, l layer, path []stretch) {
 	for _, s := range path {

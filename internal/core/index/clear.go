@@ -95,9 +95,10 @@ func (m *reverse) clear(drop func(layer) bool) (runs []uint32) {
 // expectations stay. m.mu is held.
 func (ix *Index) drop(m *member) {
 	ix.clear(m, func(layer) bool { return true })
-	m.rev = reverse{secret: m.rev.secret, hint: m.rev.hint}
+	m.rev.pool.put(m.rev.table)
+	m.rev = reverse{secret: m.rev.secret, pool: m.rev.pool, hint: m.rev.hint}
 	m.others, m.chunks, m.parked = nil, nil, orphans{}
-	m.groups, m.sizing = groups{}, sizing{}
+	m.groups, m.sizing, m.named = groups{}, sizing{}, named{}
 	ix.setSize(m, 0)
 }
 

@@ -55,6 +55,7 @@ type Index struct {
 
 	shards [shards]shard
 	runs   runTable
+	tables tablePool
 	sizes  sizes
 	clock  atomic.Uint32 // seconds, as told by the latest Apply or Sweep
 

@@ -28,7 +28,9 @@ type member struct {
 
 	// Scratch of one event.
 	chain chain
+	named named
 	path  []stretch
+	due   due
 	sink  uint64
 
 	expected expectations
@@ -36,8 +38,15 @@ type member struct {
 
 func newMember(ix *Index, id pod.Member) *member {
 	m := &member{id: id}
-	m.rev.secret = ix.secret
+	m.rev.secret, m.rev.pool = ix.secret, &ix.tables
 	return m
+}
+
+// named is the namespace of the latest store: most name the same.
+type named struct {
+	lora  string
+	size  int
+	space block.Space
 }
 
 // place is where a block stands in the trie.

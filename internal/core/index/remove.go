@@ -33,7 +33,7 @@ func (ix *Index) takeAt(m *member, w *withdrawal, at uint32, t event.Tier) {
 	if !m.rev.on(at, t) || m.rev.dropAgain(at, t) {
 		return
 	}
-	p := place{m.rev.log.segment(at).run, m.rev.log.off(at)}
+	p := m.rev.place(at)
 	m.rev.lower(at, t)
 	m.rev.recent = at
 	if !m.others.drop(p, layer(t)) {
@@ -44,14 +44,14 @@ func (ix *Index) takeAt(m *member, w *withdrawal, at uint32, t event.Tier) {
 // unplace takes the hash at a place from all tiers, because it now means another place.
 func (ix *Index) unplace(m *member, at uint32) {
 	var w withdrawal
-	p := place{m.rev.log.segment(at).run, m.rev.log.off(at)}
+	p := m.rev.place(at)
 	for t := range event.NumTiers {
 		if !m.rev.on(at, t) {
 			continue
 		}
 		m.rev.forgetAgain(at, t)
 		m.rev.lower(at, t)
-		if !m.others.drop(p, layer(t)) {
+		if !m.others.drop(p, layer(t)) && !m.due.keeps(p, layer(t)) {
 			w.add(ix, m, p, layer(t))
 		}
 	}

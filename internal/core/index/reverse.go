@@ -24,6 +24,7 @@ import (
 // run table. A reverse map belongs to the member's lock; no reader sees it.
 type reverse struct {
 	log    seglog
+	pool   *tablePool
 	secret uint64 // odd
 	table  []bucket
 	filled int // slots, stale ones included
@@ -144,7 +145,7 @@ func (m *reverse) reserve(n int) {
 		want = max(want, 2*len(m.table))
 	}
 	old := m.table
-	m.table = make([]bucket, want)
+	m.table = m.pool.get(want)
 	m.filled = 0
 	for i := range old {
 		for _, e := range old[i] {
@@ -158,6 +159,7 @@ func (m *reverse) reserve(n int) {
 			m.fill(h, e)
 		}
 	}
+	m.pool.put(old)
 }
 
 func (m *reverse) fill(h uint32, e uint64) {
@@ -189,6 +191,12 @@ func (m *reverse) insert(slot *uint64, hash uint64, run, off uint32, t event.Tie
 	}
 	*slot = uint64(m.mix(hash))<<32 | uint64(s.gen)<<genShift | uint64(at)
 	return at
+}
+
+// place is where the block stands whose hash is at a place of the log.
+func (m *reverse) place(at uint32) place {
+	s := m.log.segment(at)
+	return place{s.run, s.off + at%segBlocks}
 }
 
 // on reports whether the hash at the place is held on t.

@@ -13,7 +13,7 @@ import (
 func TestReverse(t *testing.T) {
 	for seed := range uint64(12) {
 		r := rand.New(rand.NewPCG(seed, 5))
-		m := reverse{secret: r.Uint64() | 1}
+		m := reverse{secret: r.Uint64() | 1, pool: new(tablePool)}
 		inverse := m.secret // of an odd number modulo 2^64, by Newton
 		for range 6 {
 			inverse *= 2 - m.secret*inverse

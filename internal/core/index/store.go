@@ -16,7 +16,6 @@ func (ix *Index) store(m *member, c *chain, second uint32) Verdict {
 	}
 	if c.span == 1 {
 		m.rev.reserve(len(c.hashes))
-		m.sink = m.rev.warm(c.hashes)
 	}
 
 	sh := r.shard
@@ -107,57 +106,45 @@ func (r *run) follow(keys []block.Key, off, n uint32) ([]block.Key, uint32) {
 // laid. What it covers is covered already; the shard is not locked.
 func (ix *Index) enter(m *member, c *chain, second, near uint32) {
 	t := c.layer.tier()
-	ix.share(m, c.layer, m.path)
-	i := 0
-	for _, s := range m.path {
-		for off := s.off; off < s.off+s.n; off++ {
-			hash := c.hashes[i]
-			i++
-			slot, at, ok := m.rev.find(hash)
-			elsewhere := ok && (m.rev.log.segment(at).run != s.run || m.rev.log.off(at) != off)
-			if elsewhere && c.late {
-				if p := (place{s.run, off}); !m.others.drop(p, c.layer) {
-					ix.withdraw(m, s.run, c.layer, off, off+1)
-				}
-				continue
+	m.due.begin(c.layer, m.path)
+	for i := 0; i < len(c.hashes); i++ {
+		p, before := m.due.next(m.id)
+		hash := c.hashes[i]
+		slot, at, ok := m.rev.find(hash)
+		elsewhere := ok && m.rev.place(at) != p
+		if elsewhere && c.late {
+			if !before {
+				ix.withdraw(m, p.run, c.layer, p.off, p.off+1)
 			}
-			if elsewhere {
-				// The engine uses the hash elsewhere now (a restart without a
-				// clear, a repeat under another parent).
-				ix.unplace(m, at)
-				slot, at, ok = m.rev.find(hash)
-			}
-			switch {
-			case !ok:
-				near = m.rev.insert(slot, hash, s.run, off, t, near)
-			case m.rev.on(at, t):
-				m.rev.addAgain(at, t)
-				m.others.drop(place{s.run, off}, c.layer) // share took it for another hash
-				near = at
-			default:
-				m.rev.raise(at, t)
-				near = at
-			}
-			if t != event.TierGPU {
-				m.rev.log.segment(near).stored = second
-			}
-		}
-	}
-}
-
-// share counts one more hash for the blocks of the path that the member held
-// already, before any hash moves: taking one away must find the newcomer there.
-func (ix *Index) share(m *member, l layer, path []stretch) {
-	for _, s := range path {
-		if s.before == nil {
 			continue
 		}
-		for off := s.off; off < s.off+s.n; off++ {
-			if s.before.holds(m.id, l, off) {
-				m.others.add(place{s.run, off}, l)
+		if elsewhere {
+			// The engine uses the hash elsewhere now (a restart without a
+			// clear, a repeat under another parent).
+			ix.unplace(m, at)
+			slot, at, ok = m.rev.find(hash)
+		}
+		switch {
+		case ok && m.rev.on(at, t):
+			m.rev.addAgain(at, t)
+			near = at
+		case ok:
+			m.rev.raise(at, t)
+			near = at
+			if before {
+				m.others.add(p, c.layer)
+			}
+		default:
+			near = m.rev.insert(slot, hash, p.run, p.off, t, near)
+			if before {
+				m.others.add(p, c.layer)
 			}
 		}
+		if t != event.TierGPU {
+			m.rev.log.segment(near).stored = second
+		}
 	}
+	m.due.end()
 }
 
 // storeNamed handles a store that names hashes and no tokens: a copy on one more
@@ -170,7 +157,7 @@ func (ix *Index) storeNamed(m *member, e *event.Event, second uint32) (unknown i
 			unknown++
 			continue
 		}
-		p := place{m.rev.log.segment(at).run, m.rev.log.off(at)}
+		p := m.rev.place(at)
 		if m.rev.on(at, e.Tier) {
 			m.rev.addAgain(at, e.Tier)
 		} else if ix.holdOne(m, p, l) {
