@@ -52,7 +52,6 @@ func (w *world) replay(s step) replayEnd {
 		return replayFailed
 	}
 	first := true
-	var next uint64
 	for _, seq := range w.held {
 		if seq < s.from {
 			continue
@@ -65,10 +64,10 @@ func (w *world) replay(s step) replayEnd {
 		if r.do == apply {
 			w.say("r%d", seq)
 		}
-		if next = w.q.next(); r.do == hole {
+		if r.do == hole {
 			return replayFailed
 		}
-		if s.until > 0 && next >= s.until {
+		if s.until > 0 && w.q.next() >= s.until {
 			return replayFilled
 		}
 	}

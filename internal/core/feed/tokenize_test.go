@@ -83,7 +83,9 @@ func TestTokenizeAnotherEndpoint(t *testing.T) {
 			w.Header().Set("Content-Length", "99")
 			fmt.Fprint(w, `{`)
 		},
-		"redirected": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect) },
+		"redirected": func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusTemporaryRedirect)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			broken, failed := tokenizeServer(t, bad)
