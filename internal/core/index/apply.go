@@ -59,10 +59,10 @@ func (ix *Index) Apply(id pod.Member, e *event.Event, now int64) Outcome {
 		return Outcome{Verdict: Unregistered}
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	o := ix.apply(m, e, now, second)
 	m.stats.Verdicts[o.Verdict]++
 	m.stats.Unknown += uint64(o.Unknown)
+	m.mu.Unlock()
 	return o
 }
 
@@ -133,9 +133,7 @@ func (ix *Index) chain(c *chain, m *member, e *event.Event, span int) bool {
 		layer: layer(e.Tier), span: span, hashes: e.Hashes, keys: c.keys[:0],
 		parent: e.Parent, hasParent: e.HasParent, salted: e.HasSalt,
 	}
-	for t := e.Tokens; len(t) > 0; t = t[size:] {
-		c.keys = append(c.keys, ix.hasher.Key(t[:size]))
-	}
+	c.keys = ix.hasher.Keys(c.keys, e.Tokens, size)
 	if span > 1 {
 		c.layer |= layerChunk
 	}

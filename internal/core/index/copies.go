@@ -16,16 +16,15 @@ type againPage [pageHash / segBlocks][event.NumTiers]uint32
 
 const againMask = 1<<2 - 1 // maxAgain fits
 
-// again returns the word that counts for a place, and where in it.
+// againAt returns the word that counts for a place, and where in it.
 func (l *seglog) againAt(at uint32, t event.Tier) (word *uint32, shift uint32) {
-	return &l.again[at/pageHash][at%pageHash/segBlocks][t], at % segBlocks * 2
+	return &l.pages[at/pageHash].again[at%pageHash/segBlocks][t], at % segBlocks * 2
 }
 
 // addAgain counts a further copy of the hash at a place that is held on t.
 func (m *reverse) addAgain(at uint32, t event.Tier) {
-	page := &m.log.again[at/pageHash]
-	if *page == nil {
-		*page = new(againPage)
+	if page := &m.log.pages[at/pageHash]; page.again == nil {
+		page.again = new(againPage)
 	}
 	if word, shift := m.log.againAt(at, t); *word>>shift&againMask < maxAgain {
 		*word += 1 << shift
@@ -35,7 +34,7 @@ func (m *reverse) addAgain(at uint32, t event.Tier) {
 
 // dropAgain takes a further copy away; false when there was none.
 func (m *reverse) dropAgain(at uint32, t event.Tier) bool {
-	if m.log.again[at/pageHash] == nil {
+	if m.log.pages[at/pageHash].again == nil {
 		return false
 	}
 	word, shift := m.log.againAt(at, t)
@@ -55,7 +54,7 @@ func (m *reverse) forgetAgain(at uint32, t event.Tier) {
 
 // clearAgain leaves one copy of each hash of a segment.
 func (m *reverse) clearAgain(at uint32, t event.Tier) {
-	if m.log.again[at/pageHash] == nil {
+	if m.log.pages[at/pageHash].again == nil {
 		return
 	}
 	word, _ := m.log.againAt(at, t)
@@ -67,12 +66,12 @@ func (m *reverse) clearAgain(at uint32, t event.Tier) {
 
 // forgetAllAgain leaves one copy of each hash on a tier.
 func (m *reverse) forgetAllAgain(t event.Tier) {
-	for _, page := range m.log.again {
-		if page == nil {
+	for _, page := range m.log.pages {
+		if page.again == nil {
 			continue
 		}
-		for i := range page {
-			page[i][t] = 0
+		for i := range page.again {
+			page.again[i][t] = 0
 		}
 	}
 	m.again[t] = 0

@@ -65,9 +65,7 @@ func (ix *Index) Expect(id pod.Member, p *block.Prompt) Expectation {
 	buf := keyBuffers.Get().(*[]block.Key)
 	defer keyBuffers.Put(buf)
 	keys := (*buf)[:0]
-	for ; len(tokens) >= size; tokens = tokens[size:] {
-		keys = append(keys, ix.hasher.Key(tokens[:size]))
-	}
+	keys = ix.hasher.Keys(keys, tokens, size)
 	*buf = keys
 	ns := block.Namespace{Model: p.Model, LoRA: p.LoRA, Salt: p.Salt, Size: size}
 	sp := spaces{full: ix.hasher.Space(ns)}

@@ -30,11 +30,12 @@ func (ix *Index) remove(m *member, t event.Tier, hashes []uint64) (unknown int) 
 
 // takeAt takes one copy of the live hash at a place from tier t, if it is held there.
 func (ix *Index) takeAt(m *member, w *withdrawal, at uint32, t event.Tier) {
-	if !m.rev.on(at, t) || m.rev.dropAgain(at, t) {
+	s := m.rev.log.segment(at)
+	if s.tiers[t]>>(at%segBlocks)&1 == 0 || m.rev.dropAgain(at, t) {
 		return
 	}
-	p := m.rev.place(at)
-	m.rev.lower(at, t)
+	p := place{s.run, s.off + at%segBlocks}
+	m.rev.lowerIn(s, at, t)
 	m.rev.recent = at
 	if !m.others.drop(p, layer(t)) {
 		w.add(ix, m, p, layer(t))
@@ -44,7 +45,7 @@ func (ix *Index) takeAt(m *member, w *withdrawal, at uint32, t event.Tier) {
 // unplace takes the hash at a place from all tiers, because it now means another place.
 func (ix *Index) unplace(m *member, at uint32) {
 	var w withdrawal
-	p := m.rev.place(at)
+	p := m.rev.log.place(at)
 	for t := range event.NumTiers {
 		if !m.rev.on(at, t) {
 			continue
@@ -92,9 +93,9 @@ func (w *withdrawal) flush(ix *Index, m *member) {
 func (ix *Index) withdraw(m *member, id uint32, l layer, a, b uint32) {
 	sh := ix.runs.get(id).shard
 	sh.lock()
-	defer sh.unlock()
 	if r := ix.runs.get(id); !r.dead { // an evicted run is held by nobody
 		r.release(m.id, l, a, b)
 		ix.reap(r)
 	}
+	sh.unlock()
 }

@@ -106,12 +106,14 @@ func (m *reverse) lookup(hash uint64) (at uint32, ok bool) {
 
 // beside looks next to the latest removal.
 func (m *reverse) beside(hash uint64) (uint32, bool) {
-	for _, at := range [2]uint32{m.recent - 1, m.recent + 1} {
-		if m.log.has(at) && m.log.hash(at) == hash && m.log.segment(at).any()>>(at%segBlocks)&1 != 0 {
-			return at, true
-		}
+	if m.is(m.recent-1, hash) { // engines evict a chain from its end
+		return m.recent - 1, true
 	}
-	return 0, false
+	return m.recent + 1, m.is(m.recent+1, hash)
+}
+
+func (m *reverse) is(at uint32, hash uint64) bool {
+	return m.log.has(at) && m.log.hash(at) == hash && m.log.segment(at).any()>>(at%segBlocks)&1 != 0
 }
 
 // warm reads the home buckets of all hashes in one loop, so that their cache
@@ -177,12 +179,11 @@ func (m *reverse) fill(h uint32, e uint64) {
 	}
 }
 
-// insert makes hash live at (run, off) on tier. slot is from find, which did
-// not find it; near is the place of the block before, or 0. It returns the
+// insert makes hash live at p on tier. slot is from find, which did not find
+// it; near is the log's place of the block before, or 0. It returns the log's
 // place. reserve and seglog.room come first.
-func (m *reverse) insert(slot *uint64, hash uint64, run, off uint32, t event.Tier, near uint32) uint32 {
-	at := m.log.put(hash, run, off, near)
-	s := m.log.segment(at)
+func (m *reverse) insert(slot *uint64, hash uint64, p place, t event.Tier, near uint32) uint32 {
+	at, s := m.log.put(hash, p, near)
 	s.tiers[t] |= 1 << (at % segBlocks)
 	m.live++
 	m.tiers[t]++
@@ -191,12 +192,6 @@ func (m *reverse) insert(slot *uint64, hash uint64, run, off uint32, t event.Tie
 	}
 	*slot = uint64(m.mix(hash))<<32 | uint64(s.gen)<<genShift | uint64(at)
 	return at
-}
-
-// place is where the block stands whose hash is at a place of the log.
-func (m *reverse) place(at uint32) place {
-	s := m.log.segment(at)
-	return place{s.run, s.off + at%segBlocks}
 }
 
 // on reports whether the hash at the place is held on t.
@@ -212,7 +207,11 @@ func (m *reverse) raise(at uint32, t event.Tier) {
 
 // lower takes a tier from a hash that is held there.
 func (m *reverse) lower(at uint32, t event.Tier) {
-	s := m.log.segment(at)
+	m.lowerIn(m.log.segment(at), at, t)
+}
+
+// lowerIn is lower with the place's segment in hand.
+func (m *reverse) lowerIn(s *segment, at uint32, t event.Tier) {
 	s.tiers[t] &^= 1 << (at % segBlocks)
 	m.tiers[t]--
 	if any := s.any(); any>>(at%segBlocks)&1 == 0 {

@@ -54,12 +54,12 @@ func TestReverse(t *testing.T) {
 					}
 					m.reserve(1)
 					slot, _, _ := m.find(h)
-					near = m.insert(slot, h, p.run, p.off, tier, near)
+					near = m.insert(slot, h, p, tier, near)
 					want[h], taken[p] = &entry{at: p}, true
 					want[h].tiers[tier] = true
 				}
 			case e == nil:
-			case e.at != place{m.log.segment(at).run, m.log.off(at)}:
+			case e.at != m.log.place(at):
 				t.Fatalf("seed %d step %d: %x at the wrong place", seed, step, h)
 			case m.on(at, tier) != e.tiers[tier]:
 				t.Fatalf("seed %d step %d: %x on tier %v: %v", seed, step, h, tier, m.on(at, tier))
@@ -80,7 +80,7 @@ func TestReverse(t *testing.T) {
 			}
 		}
 		for h, e := range want {
-			if at, ok := m.lookup(h); !ok || e.at != (place{m.log.segment(at).run, m.log.off(at)}) {
+			if at, ok := m.lookup(h); !ok || e.at != m.log.place(at) {
 				t.Fatalf("seed %d: %x lost", seed, h)
 			}
 		}

@@ -31,65 +31,70 @@ func (s *segment) any() (held uint16) {
 
 // seglog keeps hashes in the order they were stored. Place 0 is never used.
 type seglog struct {
-	hashes   [][]uint64
-	segments [][]segment
-	again    []*againPage
-	next     uint32   // segments handed out so far
-	spare    []uint32 // first places of segments given back
+	pages []logPage
+	next  uint32   // segments handed out so far
+	spare []uint32 // first places of segments given back
 }
 
-func (l *seglog) hash(at uint32) uint64 { return l.hashes[at/pageHash][at%pageHash] }
+// logPage is what the log grows by.
+type logPage struct {
+	hashes   *[pageHash]uint64
+	segments *[pageHash / segBlocks]segment
+	again    *againPage // nil = every hash once
+}
+
+func (l *seglog) hash(at uint32) uint64 { return l.pages[at/pageHash].hashes[at%pageHash] }
 
 func (l *seglog) segment(at uint32) *segment {
-	return &l.segments[at/pageHash][at%pageHash/segBlocks]
+	return &l.pages[at/pageHash].segments[at%pageHash/segBlocks]
 }
 
 func (l *seglog) has(at uint32) bool { return l.next > 0 && at < (l.next+1)*segBlocks }
 
-// off is the offset in its run of the block at a place.
-func (l *seglog) off(at uint32) uint32 { return l.segment(at).off + at%segBlocks }
+// place is where the block stands whose hash is at a place of the log.
+func (l *seglog) place(at uint32) place {
+	s := l.segment(at)
+	return place{s.run, s.off + at%segBlocks}
+}
 
 // room reports whether n more hashes fit, were each to need its own segment.
 func (l *seglog) room(n int) bool {
 	return n <= len(l.spare)+(1<<logBits)/segBlocks-2-int(l.next)
 }
 
-// put writes a hash down for (run, off): in the segment of the block before if
-// that place is free, else in a new one.
-func (l *seglog) put(hash uint64, run, off, near uint32) uint32 {
-	at := uint32(0)
+// put writes a hash down for p: in the segment of the block before if that
+// place is free, else in a new one.
+func (l *seglog) put(hash uint64, p place, near uint32) (at uint32, s *segment) {
 	if near != 0 {
-		s := l.segment(near)
-		held := s.any() // none: it was given back
-		if held != 0 && s.run == run && off-s.off < segBlocks && held>>(off-s.off)&1 == 0 {
-			at = near&^(segBlocks-1) + (off - s.off)
+		s = l.segment(near)
+		if i := p.off - s.off; s.run == p.run && i < segBlocks {
+			if held := s.any(); held != 0 && held>>i&1 == 0 { // 0: it was given back
+				at = near&^(segBlocks-1) + i
+			}
 		}
 	}
 	if at == 0 {
-		at = l.open(run, off)
+		at, s = l.open(p)
 	}
-	l.hashes[at/pageHash][at%pageHash] = hash
-	return at
+	l.pages[at/pageHash].hashes[at%pageHash] = hash
+	return at, s
 }
 
-// open hands out a segment whose first place is for off.
-func (l *seglog) open(run, off uint32) uint32 {
-	var at uint32
+// open hands out a segment whose first place is for p.
+func (l *seglog) open(p place) (at uint32, s *segment) {
 	if k := len(l.spare); k > 0 {
 		at = l.spare[k-1]
 		l.spare = l.spare[:k-1]
 	} else {
 		l.next++ // segment 0 stays unused
 		at = l.next * segBlocks
-		for int(at/pageHash) >= len(l.hashes) {
-			l.hashes = append(l.hashes, make([]uint64, pageHash))
-			l.segments = append(l.segments, make([]segment, pageHash/segBlocks))
-			l.again = append(l.again, nil)
+		for int(at/pageHash) >= len(l.pages) {
+			l.pages = append(l.pages, logPage{hashes: new([pageHash]uint64), segments: new([pageHash / segBlocks]segment)})
 		}
 	}
-	s := l.segment(at)
-	*s = segment{run: run, off: off, gen: s.gen + 1}
-	return at
+	s = l.segment(at)
+	*s = segment{run: p.run, off: p.off, gen: s.gen + 1}
+	return at, s
 }
 
 // free gives back the segment of a place; nothing in it is held.
@@ -97,9 +102,9 @@ func (l *seglog) free(at uint32) { l.spare = append(l.spare, at&^(segBlocks-1)) 
 
 // held yields the first place and header of each segment with a live hash.
 func (l *seglog) held(yield func(uint32, *segment) bool) {
-	for p := range l.segments {
-		for i := range l.segments[p] {
-			s := &l.segments[p][i]
+	for p := range l.pages {
+		for i := range l.pages[p].segments {
+			s := &l.pages[p].segments[i]
 			if s.any() != 0 && !yield(uint32(p*pageHash+i*segBlocks), s) {
 				return
 			}

@@ -42,7 +42,8 @@ func (ix *Index) store(m *member, c *chain, second uint32) Verdict {
 func (ix *Index) parentOf(m *member, c *chain) (r *run, off, near uint32, v Verdict) {
 	if c.hasParent {
 		if at, ok := m.rev.lookup(c.parent); ok {
-			r, off, near = ix.runs.get(m.rev.log.segment(at).run), m.rev.log.off(at)+1, at
+			p := m.rev.log.place(at)
+			r, off, near = ix.runs.get(p.run), p.off+1, at
 		} else if ch := m.chunks[c.parent]; ch != nil {
 			last := ch.path[len(ch.path)-1]
 			r, off = ix.runs.get(last.run), last.off+last.n
@@ -111,7 +112,7 @@ func (ix *Index) enter(m *member, c *chain, second, near uint32) {
 		p, before := m.due.next(m.id)
 		hash := c.hashes[i]
 		slot, at, ok := m.rev.find(hash)
-		elsewhere := ok && m.rev.place(at) != p
+		elsewhere := ok && m.rev.log.place(at) != p
 		if elsewhere && c.late {
 			if !before {
 				ix.withdraw(m, p.run, c.layer, p.off, p.off+1)
@@ -135,7 +136,7 @@ func (ix *Index) enter(m *member, c *chain, second, near uint32) {
 				m.others.add(p, c.layer)
 			}
 		default:
-			near = m.rev.insert(slot, hash, p.run, p.off, t, near)
+			near = m.rev.insert(slot, hash, p, t, near)
 			if before {
 				m.others.add(p, c.layer)
 			}
@@ -157,7 +158,7 @@ func (ix *Index) storeNamed(m *member, e *event.Event, second uint32) (unknown i
 			unknown++
 			continue
 		}
-		p := m.rev.place(at)
+		p := m.rev.log.place(at)
 		if m.rev.on(at, e.Tier) {
 			m.rev.addAgain(at, e.Tier)
 		} else if ix.holdOne(m, p, l) {
