@@ -1,6 +1,7 @@
 package index
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -94,7 +95,7 @@ func (ix *Index) apply(m *member, e *event.Event, now int64, second uint32) (o O
 func (ix *Index) disown(m *member, hashes []uint64) {
 	for _, hash := range hashes {
 		if at, ok := m.rev.lookup(hash); ok {
-			ix.unplace(m, at)
+			ix.unplace(m, at, due{})
 		}
 		if c := m.chunks[hash]; c != nil {
 			ix.dropChunk(m, hash, c)
@@ -110,37 +111,42 @@ func (ix *Index) applyStore(m *member, e *event.Event, now int64, second uint32)
 	if span == 0 {
 		return Outcome{Verdict: OtherSize}
 	}
-	m.sink = m.rev.warm(e.Hashes) // while the tokens are hashed
-	c := &m.chain
-	if !ix.chain(c, m, e, span) {
+	m.sink = m.rev.warm(e.Parent, e.Hashes) // arrives while the tokens are hashed
+	var few [4]block.Key                    // decoding: a buffer of each member would be one more miss
+	keys := few[:0]
+	if n := len(e.Hashes) * span; n > len(few) {
+		m.keys = slices.Grow(m.keys[:0], n)
+		keys = m.keys
+	}
+	c, ok := ix.chain(m, e, span, keys)
+	if !ok {
 		return Outcome{Verdict: Sparse}
 	}
-	o.Verdict = ix.store(m, c, second)
+	o.Verdict = ix.store(m, &c, second)
 	if o.Verdict == orphaned {
-		o.Verdict = m.park(c, now)
+		o.Verdict = m.park(&c, now)
 	}
 	if o.Verdict == Applied && m.parked.events > 0 {
-		o.Attached = ix.attach(m, c.hashes, now, second)
+		o.Attached = ix.attach(m, e.Hashes, now, second)
 	}
 	return o
 }
 
-// chain hashes a dense store into c. It is false for chunks with extra content:
-// which of their blocks holds it is not said.
-func (ix *Index) chain(c *chain, m *member, e *event.Event, span int) bool {
+// chain hashes a dense store; the keys are appended to the buffer given. It
+// refuses chunks with extra content: which of their blocks holds it is not said.
+func (ix *Index) chain(m *member, e *event.Event, span int, keys []block.Key) (c chain, ok bool) {
 	size := int(m.size.Load())
-	*c = chain{
-		layer: layer(e.Tier), span: span, hashes: e.Hashes, keys: c.keys[:0],
+	c = chain{
+		layer: layer(e.Tier), span: span, hashes: e.Hashes, keys: ix.hasher.Keys(keys, e.Tokens, size),
 		parent: e.Parent, hasParent: e.HasParent, salted: e.HasSalt,
 	}
-	c.keys = ix.hasher.Keys(c.keys, e.Tokens, size)
 	if span > 1 {
 		c.layer |= layerChunk
 	}
 	if len(e.Extra) == len(e.Hashes) {
 		for i, x := range e.Extra {
 			if x != 0 && span > 1 {
-				return false
+				return c, false
 			}
 			c.keys[i] = ix.hasher.WithExtra(c.keys[i], block.Extra(x))
 		}
@@ -154,7 +160,7 @@ func (ix *Index) chain(c *chain, m *member, e *event.Event, span int) bool {
 		ns := block.Namespace{Model: m.owner.Model, LoRA: m.named.lora, Salt: e.Salt, Size: size}
 		c.space.full = ix.hasher.Space(ns)
 	}
-	return true
+	return c, true
 }
 
 // adapter names the LoRA of a store. Engines before the name was published give

@@ -1,47 +1,17 @@
 package index
 
-import (
-	"slices"
-
-	"github.com/eppctl/eppctl/internal/core/pod"
-)
+import "slices"
 
 // due is what of a laid path is not entered yet: covered, and its hashes on
-// their way into the reverse map one by one. A hash that leaves such a place in
-// the meantime must leave the coverage behind.
+// their way into the reverse map one by one. A hash that leaves such a place
+// meanwhile must leave the coverage behind.
 type due struct {
 	layer layer
-	path  []stretch // the first is being entered
-	off   uint32    // next block of it
-	// vacated are places whose last hash left while they were due.
-	vacated []place
+	path  []stretch
+	off   uint32 // of the first block due, in the first stretch
 }
 
-func (d *due) begin(l layer, path []stretch) {
-	d.layer, d.path, d.vacated = l, path, d.vacated[:0]
-	d.off = path[0].off
-}
-
-func (d *due) end() { d.path = nil }
-
-// next takes the next place off and reports whether the member held it before
-// under another hash or this one.
-func (d *due) next(m pod.Member) (p place, before bool) {
-	s := &d.path[0]
-	for d.off == s.off+s.n {
-		d.path = d.path[1:]
-		s = &d.path[0]
-		d.off = s.off
-	}
-	p = place{s.run, d.off}
-	d.off++
-	before = s.before != nil && s.before.holds(m, d.layer, p.off) && !slices.Contains(d.vacated, p)
-	return p, before
-}
-
-// keeps reports whether a place is due, so that its coverage must stay although
-// its last hash leaves.
-func (d *due) keeps(p place, l layer) bool {
+func (d *due) has(p place, l layer) bool {
 	if l != d.layer {
 		return false
 	}
@@ -51,9 +21,14 @@ func (d *due) keeps(p place, l layer) bool {
 			from = d.off
 		}
 		if s.run == p.run && p.off >= from && p.off < s.off+s.n {
-			d.vacated = append(d.vacated, p)
 			return true
 		}
 	}
 	return false
+}
+
+// hadBefore reports whether the member held a block of the path being entered
+// before, under another hash that is still there.
+func (m *member) hadBefore(s *stretch, p place, l layer) bool {
+	return s.before != nil && s.before.holds(m.id, l, p.off) && !slices.Contains(m.vacated, p)
 }

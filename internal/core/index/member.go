@@ -1,6 +1,7 @@
 package index
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -27,11 +28,12 @@ type member struct {
 	expiry int64 // when the TTL is due next
 
 	// Scratch of one event.
-	chain chain
+	keys  []block.Key
 	named named
 	path  []stretch
-	due   due
-	sink  uint64
+	// vacated are due places whose last hash left during the event.
+	vacated []place
+	sink    uint64
 
 	expected expectations
 }
@@ -73,4 +75,13 @@ type chain struct {
 	space     spaces
 	salted    bool // space.full was stated, else the parent's counts
 	late      bool // was parked: what the member stored meanwhile is newer
+}
+
+// clone copies c and what it points to. It names each field, since the compiler
+// would otherwise take c's slices to outlive the event and allocate for them.
+func (c *chain) clone() chain {
+	return chain{
+		layer: c.layer, span: c.span, hashes: slices.Clone(c.hashes), keys: slices.Clone(c.keys),
+		parent: c.parent, hasParent: c.hasParent, space: c.space, salted: c.salted, late: c.late,
+	}
 }

@@ -41,9 +41,8 @@ func (m *member) park(c *chain, now int64) Verdict {
 	if p.byParent == nil {
 		p.byParent, p.byHash = map[uint64][]*orphan{}, map[uint64][]*orphan{}
 	}
-	o := &orphan{chain: *c, at: now}
+	o := &orphan{chain: c.clone(), at: now}
 	o.late = true
-	o.hashes, o.keys = slices.Clone(c.hashes), slices.Clone(c.keys)
 	p.byParent[o.parent] = append(p.byParent[o.parent], o)
 	for _, h := range o.hashes {
 		p.byHash[h] = append(p.byHash[h], o)

@@ -11,7 +11,7 @@ func (ix *Index) remove(m *member, t event.Tier, hashes []uint64) (unknown int) 
 		at, ok := m.rev.beside(hash)
 		if !ok {
 			if misses++; misses == 3 { // not a chain: let the misses of the rest overlap
-				m.sink = m.rev.warm(hashes[i:])
+				m.sink = m.rev.warm(hash, hashes[i:])
 			}
 			at, ok = m.rev.lookup(hash)
 		}
@@ -43,7 +43,7 @@ func (ix *Index) takeAt(m *member, w *withdrawal, at uint32, t event.Tier) {
 }
 
 // unplace takes the hash at a place from all tiers, because it now means another place.
-func (ix *Index) unplace(m *member, at uint32) {
+func (ix *Index) unplace(m *member, at uint32, d due) {
 	var w withdrawal
 	p := m.rev.log.place(at)
 	for t := range event.NumTiers {
@@ -52,8 +52,12 @@ func (ix *Index) unplace(m *member, at uint32) {
 		}
 		m.rev.forgetAgain(at, t)
 		m.rev.lower(at, t)
-		if !m.others.drop(p, layer(t)) && !m.due.keeps(p, layer(t)) {
-			w.add(ix, m, p, layer(t))
+		switch l := layer(t); {
+		case m.others.drop(p, l):
+		case d.has(p, l):
+			m.vacated = append(m.vacated, p)
+		default:
+			w.add(ix, m, p, l)
 		}
 	}
 	w.flush(ix, m)

@@ -118,10 +118,11 @@ func (m *reverse) is(at uint32, hash uint64) bool {
 
 // warm reads the home buckets of all hashes in one loop, so that their cache
 // misses overlap. It returns a value to keep the loads.
-func (m *reverse) warm(hashes []uint64) (sum uint64) {
+func (m *reverse) warm(parent uint64, hashes []uint64) (sum uint64) {
 	if len(m.table) == 0 {
 		return 0
 	}
+	sum = m.table[m.home(m.mix(parent))][0]
 	for _, h := range hashes {
 		sum ^= m.table[m.home(m.mix(h))][0]
 	}

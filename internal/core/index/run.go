@@ -1,6 +1,7 @@
 package index
 
 import (
+	"slices"
 	"sync/atomic"
 	"unsafe"
 
@@ -40,6 +41,18 @@ type spaces struct{ full, unsalted block.Space }
 // keys returns the first n keys; n is at most what run.n ever was.
 func (r *run) keys(n uint32) []block.Key { return unsafe.Slice(r.arr.Load(), n) }
 
+// warm reads what a store at the end of the run will need. The lines come in
+// together here; behind the atomic operations of a store they would one by one.
+func (r *run) warm() (sum uint64) {
+	if n := r.n.Load(); n > 0 {
+		sum = uint64(r.keys(n)[n-1])
+	}
+	if gs := r.groups(); len(gs) > 0 {
+		sum ^= uint64(gs[0].start)
+	}
+	return sum
+}
+
 // touch stamps the run as used. A relaxed store once a second per run is all
 // that eviction costs the readers.
 func (r *run) touch(second uint32) {
@@ -72,9 +85,8 @@ func (r *run) append(keys []block.Key) {
 	} else {
 		// Doubling while small, a quarter more when long: decoding appends one
 		// block at a time, and the slack of long runs is memory.
-		a := make([]block.Key, need, max(need, min(2*need, need+need/4+256)))
-		copy(a, r.keys(n))
-		copy(a[n:], keys)
+		a := slices.Grow([]block.Key(nil), int(max(need, min(2*need, need+need/4+256)))) // not cleared
+		a = append(append(a, r.keys(n)...), keys...)
 		r.arr.Store(unsafe.SliceData(a)) // before n, see run.n
 		r.cap = uint32(cap(a))
 	}

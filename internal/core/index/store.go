@@ -18,6 +18,7 @@ func (ix *Index) store(m *member, c *chain, second uint32) Verdict {
 		m.rev.reserve(len(c.hashes))
 	}
 
+	m.sink ^= r.warm()
 	sh := r.shard
 	sh.lock()
 	if r.parent != nil { // it may have been trimmed or evicted while unlocked
@@ -106,46 +107,45 @@ func (r *run) follow(keys []block.Key, off, n uint32) ([]block.Key, uint32) {
 // enter writes the chain's hashes into the reverse map, along the path it was
 // laid. What it covers is covered already; the shard is not locked.
 func (ix *Index) enter(m *member, c *chain, second, near uint32) {
-	t := c.layer.tier()
-	m.due.begin(c.layer, m.path)
-	for i := 0; i < len(c.hashes); i++ {
-		p, before := m.due.next(m.id)
-		hash := c.hashes[i]
-		slot, at, ok := m.rev.find(hash)
-		elsewhere := ok && m.rev.log.place(at) != p
-		if elsewhere && c.late {
-			if !before {
-				ix.withdraw(m, p.run, c.layer, p.off, p.off+1)
+	t, hashes := c.layer.tier(), c.hashes
+	m.vacated = m.vacated[:0]
+	for i := range m.path {
+		s := &m.path[i]
+		for off := s.off; off < s.off+s.n; off++ {
+			hash, p := hashes[0], place{s.run, off}
+			hashes = hashes[1:]
+			slot, at, ok := m.rev.find(hash)
+			if ok && m.rev.log.place(at) != p {
+				if c.late {
+					if !m.hadBefore(s, p, c.layer) {
+						ix.withdraw(m, p.run, c.layer, off, off+1)
+					}
+					continue
+				}
+				// The engine uses the hash elsewhere now (a restart without a
+				// clear, a repeat under another parent).
+				ix.unplace(m, at, due{c.layer, m.path[i:], off + 1})
+				slot, at, ok = m.rev.find(hash)
 			}
-			continue
-		}
-		if elsewhere {
-			// The engine uses the hash elsewhere now (a restart without a
-			// clear, a repeat under another parent).
-			ix.unplace(m, at)
-			slot, at, ok = m.rev.find(hash)
-		}
-		switch {
-		case ok && m.rev.on(at, t):
-			m.rev.addAgain(at, t)
-			near = at
-		case ok:
-			m.rev.raise(at, t)
-			near = at
-			if before {
-				m.others.add(p, c.layer)
+			if ok && m.rev.on(at, t) {
+				m.rev.addAgain(at, t)
+				near = at
+			} else {
+				if m.hadBefore(s, p, c.layer) {
+					m.others.add(p, c.layer)
+				}
+				if ok {
+					m.rev.raise(at, t)
+					near = at
+				} else {
+					near = m.rev.insert(slot, hash, p, t, near)
+				}
 			}
-		default:
-			near = m.rev.insert(slot, hash, p, t, near)
-			if before {
-				m.others.add(p, c.layer)
+			if t != event.TierGPU {
+				m.rev.log.segment(near).stored = second
 			}
-		}
-		if t != event.TierGPU {
-			m.rev.log.segment(near).stored = second
 		}
 	}
-	m.due.end()
 }
 
 // storeNamed handles a store that names hashes and no tokens: a copy on one more
