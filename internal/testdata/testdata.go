@@ -15,23 +15,38 @@ const ExtraEnv = "EPPCTL_EXTRA_TESTDATA"
 
 // Dirs returns the folders of one kind ("engines", "metrics", "kv-events",
 // "frames", "tokenizer" …): the project's own, which must exist, and the extra
-// one when it is given and has such a folder.
+// one when it is given and has such a folder. An extra folder that is not there
+// ends the test: a typo must not pass for captures that were run. A relative one
+// is taken from the module's root, since each test runs in its own package's.
 func Dirs(tb testing.TB, kind string) []string {
 	tb.Helper()
 	_, self, _, ok := runtime.Caller(0)
 	if !ok {
 		tb.Fatal("testdata: cannot find the source tree")
 	}
-	own := filepath.Join(filepath.Dir(self), "..", "..", "testdata", kind)
+	root := filepath.Join(filepath.Dir(self), "..", "..")
+	own := filepath.Join(root, "testdata", kind)
 	if _, err := os.Stat(own); err != nil {
 		tb.Fatalf("testdata: %v", err)
 	}
 	dirs := []string{own}
-	if extra := os.Getenv(ExtraEnv); extra != "" {
-		dir := filepath.Join(extra, kind)
-		if _, err := os.Stat(dir); err == nil {
-			dirs = append(dirs, dir)
-		}
+	extra := os.Getenv(ExtraEnv)
+	if extra == "" {
+		return dirs
+	}
+	if !filepath.IsAbs(extra) {
+		extra = filepath.Join(root, extra)
+	}
+	if _, err := os.ReadDir(extra); err != nil {
+		tb.Fatalf("testdata: %s: %v", ExtraEnv, err)
+	}
+	if dir := filepath.Join(extra, kind); isDir(dir) {
+		dirs = append(dirs, dir)
 	}
 	return dirs
+}
+
+func isDir(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
