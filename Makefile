@@ -41,7 +41,7 @@ bench-index: ## the KV index beside its own hash floor, into out/bench-index.jso
 bench-index-peers: ## the same traffic through two Rust indexes too (needs cargo 1.95; not in CI)
 	@cargo build --quiet --release --locked --manifest-path bench/peers/Cargo.toml --target-dir out/cargo
 	@go -C bench run ./rounds -peers $(CURDIR)/out/cargo/release/peers -dump $(CURDIR)/out/bench-index.dump \
-		-out $(CURDIR)/out/bench-index-peers.json
+		-out $(CURDIR)/out/bench-index-peers.json $(PEERS_FLAGS)
 
 fuzz: ## each fuzz target for FUZZTIME (10s)
 	scripts/fuzz.sh $(FUZZTIME)

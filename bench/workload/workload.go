@@ -167,3 +167,14 @@ func (w *Workload) Stores(host bool, per int, yield func(*Stretch)) {
 		}
 	}
 }
+
+// Distinct is the number of different blocks in all stores.
+func (w *Workload) Distinct(host bool) int {
+	seen := map[uint64]struct{}{}
+	w.Stores(host, PerEvent, func(s *Stretch) {
+		for _, a := range s.Names() {
+			seen[a] = struct{}{}
+		}
+	})
+	return len(seen)
+}
