@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,7 +39,7 @@ func TestCaptures(t *testing.T) {
 			t.Run(filepath.ToSlash(name), func(t *testing.T) {
 				c := loadCapture(t, dir)
 				c.own = i == 0
-				c.check(t)
+				c.expect(t, c.check(t))
 			})
 			return nil
 		})
@@ -148,7 +150,31 @@ func (c *capture) adapter(r *request) string {
 	return ""
 }
 
-func (c *capture) check(t *testing.T) {
+// tally is how many requests were compared and how often the index promised
+// more than the engine had; expect.json beside a capture states both.
+type tally struct {
+	Comparable    int `json:"comparable"`
+	OverPredicted int `json:"over_predicted"`
+}
+
+// expect keeps a change of the rules above from comparing less and still
+// passing. A capture from elsewhere need not state its counts.
+func (c *capture) expect(t *testing.T, got tally) {
+	stated, err := os.ReadFile(filepath.Join(c.dir, "expect.json"))
+	if errors.Is(err, fs.ErrNotExist) && !c.own {
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want tally
+	mustDecode(t, stated, &want)
+	if got != want {
+		t.Errorf("%+v, stated %+v", got, want)
+	}
+}
+
+func (c *capture) check(t *testing.T) (got tally) {
 	ix := index.New(index.Options{Seed: 1, TTL: -1})
 	for m := range c.ranks {
 		ix.Register(pod.Member(m), index.Owner{Model: base, Engine: c.engine})
@@ -160,7 +186,7 @@ func (c *capture) check(t *testing.T) {
 	for i := range seq {
 		seq[i] = -1
 	}
-	applied, compared := 0, 0
+	applied, under := 0, 0
 	verdicts := map[index.Verdict]int{}
 	var wrong []string
 	for i := range c.requests {
@@ -187,13 +213,19 @@ func (c *capture) check(t *testing.T) {
 		if !ok {
 			continue // the engine chose the rank
 		}
-		compared++
-		if got := c.predict(ix, m, r, &out); got != r.Cached {
-			wrong = append(wrong, "request "+string(r.ID)+": predicted "+strconv.Itoa(got)+
-				" of "+strconv.Itoa(len(r.Tokens))+" tokens, the engine had "+strconv.Itoa(r.Cached))
+		got.Comparable++
+		tokens := c.predict(ix, m, r, &out)
+		switch {
+		case tokens > r.Cached:
+			got.OverPredicted++
+		case tokens < r.Cached:
+			under++
+		default:
+			continue
 		}
+		wrong = append(wrong, fmt.Sprintf("request %s: predicted %d of %d tokens, the engine had %d", r.ID, tokens, len(r.Tokens), r.Cached))
 	}
-	if compared == 0 {
+	if got.Comparable == 0 {
 		t.Fatal("no comparable request")
 	}
 	t.Logf("%d messages: %v", applied, verdicts)
@@ -205,14 +237,17 @@ func (c *capture) check(t *testing.T) {
 		s, _ := ix.Member(pod.Member(m))
 		hybrid = hybrid || len(s.Others) > 0
 	}
-	if hybrid {
-		t.Logf("hybrid cache groups, not yet predicted: %d of %d requests differ", len(wrong), compared)
-		return
+	if hybrid && under == 0 {
+		// A block of the full-attention group counts although a sliding window
+		// has lost its neighbours: too much may be promised, never too little.
+		t.Logf("hybrid cache groups: %d of %d requests are promised too much", got.OverPredicted, got.Comparable)
+		return got
 	}
 	for _, w := range wrong {
 		t.Error(w)
 	}
-	t.Logf("%d of %d requests predicted exactly", compared-len(wrong), compared)
+	t.Logf("%d of %d requests predicted exactly", got.Comparable-len(wrong), got.Comparable)
+	return got
 }
 
 // member is the rank that served the request, if the request named it or there

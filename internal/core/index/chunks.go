@@ -18,23 +18,23 @@ type chunk struct {
 func (c *chunk) on(t event.Tier) bool { return c.tiers>>t&1 != 0 }
 
 // enterChunks writes the hashes of a laid chain of chunks down.
-func (ix *Index) enterChunks(m *member, c *chain, second uint32) {
+func (ix *Index) enterChunks(m *member, c *chain, path []stretch, second uint32) {
 	if m.chunks == nil {
 		m.chunks = map[uint64]*chunk{}
 	}
 	t := c.layer.tier()
-	ix.share(m, c.layer, m.path)
-	rest := slices.Clone(m.path)
+	ix.share(m, c.layer, path)
+	rest := slices.Clone(path)
 	for i := range rest {
 		rest[i].before = nil // of no more use
 	}
 	for _, hash := range c.hashes {
-		path, more := cut(rest, uint32(c.span))
+		front, more := cut(rest, uint32(c.span))
 		rest = more
 		old := m.chunks[hash]
-		elsewhere := old != nil && !samePath(old.path, path)
+		elsewhere := old != nil && !samePath(old.path, front)
 		if elsewhere && c.late {
-			late := &chunk{path: path, tiers: 1 << t}
+			late := &chunk{path: front, tiers: 1 << t}
 			ix.lowerChunk(m, late, t)
 			continue
 		}
@@ -44,7 +44,7 @@ func (ix *Index) enterChunks(m *member, c *chain, second uint32) {
 		}
 		switch {
 		case old == nil:
-			m.chunks[hash] = &chunk{path: path, tiers: 1 << t, stored: second}
+			m.chunks[hash] = &chunk{path: front, tiers: 1 << t, stored: second}
 			continue
 		case old.on(t):
 			old.again[t] = min(old.again[t]+1, maxAgain)

@@ -42,6 +42,9 @@ type Options struct {
 	Seed      uint64        // of the secret hash constants: random, once per process
 	MaxBlocks int           // distinct blocks kept after a Sweep; 0 = DefaultMaxBlocks
 	TTL       time.Duration // of copies that are not on a GPU; 0 = DefaultTTL, negative = none
+	// Clock tells ns, from any start, and times how long writers wait for each
+	// other. nil = waits are counted only.
+	Clock func() int64
 }
 
 // Index is the block index of the fleet. Lookup, Expect and Stats may be called
@@ -82,7 +85,7 @@ func New(o Options) *Index {
 	}
 	ix.secret = uint64(ix.hasher.Key([]uint32{0x6b696473, 1})) | 1
 	for i := range ix.shards {
-		ix.shards[i].init(ix)
+		ix.shards[i].init(ix, o.Clock)
 	}
 	ix.sizes.init()
 	return ix

@@ -12,28 +12,28 @@ import (
 // member is what the index knows of one cache owner. Everything but size and
 // the expectations belongs to mu, which one event holds from begin to end.
 type member struct {
-	id   pod.Member
-	size atomic.Int32 // tokens per block, 0 = not known yet; written under mu
-	told atomic.Int32 // Owner.BlockSize
-
+	// What every event reads stands together: decoding goes round the members,
+	// and each line of memory it touches is fetched anew.
 	mu     sync.Mutex
-	owner  Owner
-	groups groups
+	size   atomic.Int32 // tokens per block, 0 = not known yet; written under mu
+	told   atomic.Int32 // Owner.BlockSize
+	id     pod.Member
 	sizing sizing
+	groups groups
 	rev    reverse
 	others others
+	named  named
+	sink   uint64
 	chunks map[uint64]*chunk // hash of an offload chunk -> its places
 	parked orphans
 	stats  MemberStats
+	owner  Owner
 	expiry int64 // when the TTL is due next
 
 	// Scratch of one event.
-	keys  []block.Key
-	named named
-	path  []stretch
+	keys []block.Key
 	// vacated are due places whose last hash left during the event.
 	vacated []place
-	sink    uint64
 
 	expected expectations
 }

@@ -27,10 +27,11 @@ type reverse struct {
 	pool   *tablePool
 	secret uint64 // odd
 	table  []bucket
-	filled int // slots, stale ones included
-	live   int // hashes held on some tier
-	hint   int // hashes to expect, 0 = not told
-	recent uint32
+	filled int                 // slots, stale ones included
+	live   int                 // hashes held on some tier
+	hint   int                 // hashes to expect, 0 = not told
+	recent uint32              // log's place of the latest removal
+	newest uint32              // and of the latest insert
 	tiers  [event.NumTiers]int // hashes held, by tier
 	again  [event.NumTiers]int // further copies of them
 }
@@ -96,12 +97,17 @@ func (m *reverse) lookup(hash uint64) (at uint32, ok bool) {
 	if m.live == 0 {
 		return 0, false
 	}
-	// Engines evict chains in order, and decode below the block stored last.
-	if at, ok = m.beside(hash); ok {
-		return at, true
-	}
 	_, at, ok = m.find(hash)
 	return at, ok
+}
+
+// lookupParent is lookup for the parent of a store, which mostly is the block
+// that was stored last.
+func (m *reverse) lookupParent(hash uint64) (at uint32, ok bool) {
+	if m.is(m.newest, hash) {
+		return m.newest, true
+	}
+	return m.lookup(hash)
 }
 
 // beside looks next to the latest removal.
@@ -192,6 +198,7 @@ func (m *reverse) insert(slot *uint64, hash uint64, p place, t event.Tier, near 
 		m.filled++
 	}
 	*slot = uint64(m.mix(hash))<<32 | uint64(s.gen)<<genShift | uint64(at)
+	m.newest = at
 	return at
 }
 

@@ -70,8 +70,9 @@ func (ix *Index) newRun(parent *run, off uint32, keys []block.Key, sp spaces) *r
 	r.cap = uint32(cap(a))
 	r.n.Store(uint32(len(a)))
 	ix.runs.add(r)
-	r.shard.runs.Add(1)
-	r.shard.blocks.Add(int64(len(a)))
+	r.shard.runs++
+	r.shard.blocks += len(a)
+	r.shard.room += cap(a)
 	parent.addKid(r) // last: a reader that finds it finds it whole
 	return r
 }
@@ -88,10 +89,11 @@ func (r *run) append(keys []block.Key) {
 		a := slices.Grow([]block.Key(nil), int(max(need, min(2*need, need+need/4+256)))) // not cleared
 		a = append(append(a, r.keys(n)...), keys...)
 		r.arr.Store(unsafe.SliceData(a)) // before n, see run.n
+		r.shard.room += cap(a) - int(r.cap)
 		r.cap = uint32(cap(a))
 	}
 	r.n.Store(need)
-	r.shard.blocks.Add(int64(len(keys)))
+	r.shard.blocks += len(keys)
 }
 
 // reap takes runs that hold nothing out of the trie, upwards. The shard is
@@ -109,6 +111,7 @@ func (ix *Index) reap(r *run) {
 func (ix *Index) unlink(r *run) {
 	r.parent.dropKid(r)
 	r.dead = true
-	r.shard.runs.Add(-1)
-	r.shard.blocks.Add(-int64(r.n.Load()))
+	r.shard.runs--
+	r.shard.blocks -= int(r.n.Load())
+	r.shard.room -= int(r.cap)
 }

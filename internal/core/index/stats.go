@@ -2,6 +2,7 @@ package index
 
 import (
 	"slices"
+	"time"
 
 	"github.com/eppctl/eppctl/internal/core/event"
 	"github.com/eppctl/eppctl/internal/core/pod"
@@ -74,13 +75,14 @@ type Stats struct {
 	Runs    int
 	Members int // registered
 	Sizes   []int
-	// ShardBlocks and ShardWaits are per writer lock: how the blocks spread, and
-	// how often a writer found the lock taken.
+	// ShardBlocks, ShardWaits and ShardWaited are per writer lock: how the blocks
+	// spread, how often a writer found the lock taken, and for how long.
 	ShardBlocks [shards]int
 	ShardWaits  [shards]uint64
-	Evicted     uint64 // blocks dropped for the memory cap
-	Expired     uint64 // hashes dropped by the TTL
-	Trimmed     uint64 // dead blocks given back
+	ShardWaited [shards]time.Duration // 0 without Options.Clock
+	Evicted     uint64                // blocks dropped for the memory cap
+	Expired     uint64                // hashes dropped by the TTL
+	Trimmed     uint64                // dead blocks given back
 }
 
 // Stats may be called from any goroutine; the numbers are not one instant's.
@@ -91,9 +93,10 @@ func (ix *Index) Stats() Stats {
 	}
 	for i := range ix.shards {
 		sh := &ix.shards[i]
-		s.ShardBlocks[i], s.ShardWaits[i] = int(sh.blocks.Load()), sh.waits.Load()
-		s.Blocks += s.ShardBlocks[i]
-		s.Runs += int(sh.runs.Load())
+		blocks, _, runs := sh.size()
+		s.ShardBlocks[i], s.ShardWaits[i], s.ShardWaited[i] = blocks, sh.waits.Load(), time.Duration(sh.waited.Load())
+		s.Blocks += blocks
+		s.Runs += runs
 	}
 	for i := range ix.members {
 		if ix.members[i].Load() != nil {
@@ -106,7 +109,8 @@ func (ix *Index) Stats() Stats {
 // blocks is the number of distinct blocks.
 func (ix *Index) blocks() (n int) {
 	for i := range ix.shards {
-		n += int(ix.shards[i].blocks.Load())
+		blocks, _, _ := ix.shards[i].size()
+		n += blocks
 	}
 	return n
 }

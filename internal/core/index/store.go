@@ -27,13 +27,14 @@ func (ix *Index) store(m *member, c *chain, second uint32) Verdict {
 			return Evicted
 		}
 	}
-	m.path = ix.lay(m, r, off, c, second, m.path[:0])
+	var few [4]stretch
+	path := ix.lay(m, r, off, c, second, few[:0])
 	sh.unlock()
 
 	if c.span == 1 {
-		ix.enter(m, c, second, near)
+		ix.enter(m, c, path, second, near)
 	} else {
-		ix.enterChunks(m, c, second)
+		ix.enterChunks(m, c, path, second)
 	}
 	return Applied
 }
@@ -42,7 +43,7 @@ func (ix *Index) store(m *member, c *chain, second uint32) Verdict {
 // place of the block before it.
 func (ix *Index) parentOf(m *member, c *chain) (r *run, off, near uint32, v Verdict) {
 	if c.hasParent {
-		if at, ok := m.rev.lookup(c.parent); ok {
+		if at, ok := m.rev.lookupParent(c.parent); ok {
 			p := m.rev.log.place(at)
 			r, off, near = ix.runs.get(p.run), p.off+1, at
 		} else if ch := m.chunks[c.parent]; ch != nil {
@@ -106,11 +107,11 @@ func (r *run) follow(keys []block.Key, off, n uint32) ([]block.Key, uint32) {
 
 // enter writes the chain's hashes into the reverse map, along the path it was
 // laid. What it covers is covered already; the shard is not locked.
-func (ix *Index) enter(m *member, c *chain, second, near uint32) {
+func (ix *Index) enter(m *member, c *chain, path []stretch, second, near uint32) {
 	t, hashes := c.layer.tier(), c.hashes
 	m.vacated = m.vacated[:0]
-	for i := range m.path {
-		s := &m.path[i]
+	for i := range path {
+		s := &path[i]
 		for off := s.off; off < s.off+s.n; off++ {
 			hash, p := hashes[0], place{s.run, off}
 			hashes = hashes[1:]
@@ -124,7 +125,7 @@ func (ix *Index) enter(m *member, c *chain, second, near uint32) {
 				}
 				// The engine uses the hash elsewhere now (a restart without a
 				// clear, a repeat under another parent).
-				ix.unplace(m, at, due{c.layer, m.path[i:], off + 1})
+				ix.unplace(m, at, due{c.layer, path[i:], off + 1})
 				slot, at, ok = m.rev.find(hash)
 			}
 			if ok && m.rev.on(at, t) {

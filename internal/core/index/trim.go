@@ -74,7 +74,8 @@ func (ix *Index) replace(r *run, n uint32) {
 	for c := range kids.all {
 		c.parent = t
 	}
-	r.shard.blocks.Add(int64(n) - int64(r.n.Load()))
+	r.shard.blocks += int(n) - int(r.n.Load())
+	r.shard.room += int(n) - int(r.cap)
 	ix.runs.slot(r.id).Store(t)
 	r.parent.swapKid(r, t)
 }
