@@ -37,8 +37,9 @@ func own(args []string) error {
 		measure = phase.TwoTiers
 	}
 	m := measure(d, lookups, product.Floor(d.Workload), fresh)
-	if ix.Refused > 0 { // less work is no speed
-		return fmt.Errorf("%d events were not taken in full", ix.Refused)
+	// Less work is no speed.
+	if n := m["wrong_depths"] + m["wrong_depths_after"]; n > 0 || ix.Refused > 0 {
+		return fmt.Errorf("%v depths are wrong, %d events were not taken in full", n, ix.Refused)
 	}
 	return json.NewEncoder(os.Stdout).Encode(m)
 }
