@@ -1,0 +1,164 @@
+package testdata
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// Capture is what one engine published and answered; testdata/engines/README.md
+// describes the files.
+type Capture struct {
+	Name     string // folder below engines: "vllm-0.32.0/llama"
+	Dir      string
+	Own      bool // one of the project's, from the engine's start and with stated counts
+	SGLang   bool // else vLLM
+	Ranks    int
+	Messages []Message
+	Requests []Request
+}
+
+// Message is one KV-event message, in the order a subscriber of all ranks had it.
+type Message struct {
+	Seq     uint64 `json:"seq"`
+	Rank    int    `json:"rank_socket"`
+	Hex     string `json:"payload_hex"`
+	Payload []byte `json:"-"`
+}
+
+// Request is one call to the engine and what that reported.
+type Request struct {
+	ID      json.RawMessage   `json:"id"`
+	Headers map[string]string `json:"headers"`
+	Body    struct {
+		Model    string          `json:"model"`
+		Salt     string          `json:"cache_salt"`
+		ExtraKey json.RawMessage `json:"extra_key"`
+	} `json:"body"`
+	Status   int             `json:"status"`
+	TokenIDs json.RawMessage `json:"token_ids"` // a list of lists for several prompts
+	Cached   int             `json:"cached_tokens"`
+	Before   int             `json:"batches_before"` // messages published until then
+	Group    json.RawMessage `json:"group"`
+	Note     json.RawMessage `json:"note"`
+
+	Tokens []uint32 `json:"-"` // of comparable requests
+}
+
+// Comparable tells whether events alone predict what the engine found cached.
+func (r *Request) Comparable() bool {
+	return r.Status == 200 && len(r.TokenIDs) > 1 && r.TokenIDs[1] != '[' && // one prompt
+		string(r.TokenIDs) != "null" && len(r.Note) == 0 && len(r.Group) == 0
+}
+
+// Usable is how many of the tokens that a match found cached an engine uses:
+// whole blocks of size tokens, and never the prompt's last token, which it always
+// computes.
+func (r *Request) Usable(matched, size int) int {
+	if size == 0 || len(r.Body.ExtraKey) > 0 { // SGLang's events do not tell that key
+		return 0
+	}
+	return min(matched/size, (len(r.Tokens)-1)/size) * size
+}
+
+// Rank is the rank that served the request, if the request named it or the
+// engine has just one.
+func (c *Capture) Rank(r *Request) (rank int, ok bool) {
+	if c.Ranks == 1 {
+		return 0, true
+	}
+	for k, v := range r.Headers {
+		if strings.EqualFold(k, "X-data-parallel-rank") {
+			n, err := strconv.Atoi(v)
+			return n, err == nil
+		}
+	}
+	return 0, false
+}
+
+// Captures reads every capture that has both messages and requests. Each folder
+// given must have one.
+func Captures(tb testing.TB) (all []*Capture) {
+	tb.Helper()
+	for i, root := range Dirs(tb, "engines") {
+		had := len(all)
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.Name() != "frames.jsonl" {
+				return err
+			}
+			dir := filepath.Dir(path)
+			if _, err := os.Stat(filepath.Join(dir, "requests.jsonl")); err != nil {
+				return nil
+			}
+			name, _ := filepath.Rel(root, dir)
+			all = append(all, readCapture(tb, dir, filepath.ToSlash(name), i == 0))
+			return nil
+		})
+		if err != nil {
+			tb.Fatal(err)
+		}
+		if len(all) == had {
+			tb.Fatalf("no capture under %s", root)
+		}
+	}
+	return all
+}
+
+func readCapture(tb testing.TB, dir, name string, own bool) *Capture {
+	tb.Helper()
+	c := &Capture{Name: name, Dir: dir, Own: own, Ranks: 1}
+	readLines(tb, filepath.Join(dir, "frames.jsonl"), func(m *Message) (err error) {
+		m.Payload, err = hex.DecodeString(m.Hex)
+		c.Messages = append(c.Messages, *m)
+		c.Ranks = max(c.Ranks, m.Rank+1)
+		return err
+	})
+	readLines(tb, filepath.Join(dir, "requests.jsonl"), func(r *Request) (err error) {
+		if r.Comparable() {
+			err = json.Unmarshal(r.TokenIDs, &r.Tokens)
+		}
+		c.Requests = append(c.Requests, *r)
+		return err
+	})
+	about, err := os.ReadFile(filepath.Join(dir, "engine.json"))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c.SGLang = bytes.Contains(about, []byte("/server_info"))
+	return c
+}
+
+// readLines decodes each line of a file into a T.
+func readLines[T any](tb testing.TB, path string, each func(*T) error) {
+	tb.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	s := bufio.NewScanner(f)
+	s.Buffer(nil, 64<<20)
+	for n := 1; s.Scan(); n++ {
+		if len(s.Bytes()) == 0 {
+			continue
+		}
+		var v T
+		err := json.Unmarshal(s.Bytes(), &v)
+		if err == nil {
+			err = each(&v)
+		}
+		if err != nil {
+			tb.Fatalf("%s:%d: %v", path, n, err)
+		}
+	}
+	if err := s.Err(); err != nil {
+		tb.Fatalf("%s: %v", path, err)
+	}
+}
