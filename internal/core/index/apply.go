@@ -118,10 +118,18 @@ func (ix *Index) applyStore(m *member, e *event.Event, now int64, second uint32)
 		m.keys = slices.Grow(m.keys[:0], n)
 		keys = m.keys
 	}
-	c, ok := ix.chain(m, e, span, keys)
-	if !ok {
+	c := chain{
+		layer: layer(e.Tier), span: span, hashes: e.Hashes,
+		keys:   ix.hasher.Keys(keys, e.Tokens, int(m.size.Load())),
+		parent: e.Parent, hasParent: e.HasParent, salted: e.HasSalt,
+	}
+	if span > 1 {
+		c.layer |= layerChunk
+	}
+	if len(e.Extra) == len(e.Hashes) && !ix.mixExtra(&c, e.Extra) {
 		return Outcome{Verdict: Sparse}
 	}
+	ix.setSpace(&c, m, e)
 	o.Verdict = ix.store(m, &c, second)
 	if o.Verdict == orphaned {
 		o.Verdict = m.park(&c, now)
@@ -132,25 +140,20 @@ func (ix *Index) applyStore(m *member, e *event.Event, now int64, second uint32)
 	return o
 }
 
-// chain hashes a dense store; the keys are appended to the buffer given. It
-// refuses chunks with extra content: which of their blocks holds it is not said.
-func (ix *Index) chain(m *member, e *event.Event, span int, keys []block.Key) (c chain, ok bool) {
-	size := int(m.size.Load())
-	c = chain{
-		layer: layer(e.Tier), span: span, hashes: e.Hashes, keys: ix.hasher.Keys(keys, e.Tokens, size),
-		parent: e.Parent, hasParent: e.HasParent, salted: e.HasSalt,
-	}
-	if span > 1 {
-		c.layer |= layerChunk
-	}
-	if len(e.Extra) == len(e.Hashes) {
-		for i, x := range e.Extra {
-			if x != 0 && span > 1 {
-				return c, false
-			}
-			c.keys[i] = ix.hasher.WithExtra(c.keys[i], block.Extra(x))
+// mixExtra puts what the blocks hold besides tokens into their keys. It refuses
+// chunks with such content: which of their blocks holds it is not said.
+func (ix *Index) mixExtra(c *chain, extra []uint64) bool {
+	for i, x := range extra {
+		if x != 0 && c.span > 1 {
+			return false
 		}
+		c.keys[i] = ix.hasher.WithExtra(c.keys[i], block.Extra(x))
 	}
+	return true
+}
+
+func (ix *Index) setSpace(c *chain, m *member, e *event.Event) {
+	size := int(m.size.Load())
 	if lora := adapter(e); m.named.size != size || m.named.lora != lora {
 		ns := block.Namespace{Model: m.owner.Model, LoRA: lora, Size: size}
 		m.named = named{lora: strings.Clone(lora), size: size, space: ix.hasher.Space(ns)}
@@ -160,7 +163,6 @@ func (ix *Index) chain(m *member, e *event.Event, span int, keys []block.Key) (c
 		ns := block.Namespace{Model: m.owner.Model, LoRA: m.named.lora, Salt: e.Salt, Size: size}
 		c.space.full = ix.hasher.Space(ns)
 	}
-	return c, true
 }
 
 // adapter names the LoRA of a store. Engines before the name was published give
