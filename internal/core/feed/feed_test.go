@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,8 +9,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -24,7 +21,6 @@ import (
 	"github.com/eppctl/eppctl/internal/core/telemetry"
 	"github.com/eppctl/eppctl/internal/core/view"
 	"github.com/eppctl/eppctl/internal/sim/zmtp"
-	"github.com/eppctl/eppctl/internal/testdata"
 )
 
 func newFleet() *view.Fleet {
@@ -399,73 +395,5 @@ func TestFeedChurn(t *testing.T) {
 		if s = fleet.Index.Stats(); s.Blocks != 0 {
 			t.Errorf("%d blocks without an owner", s.Blocks)
 		}
-	}
-}
-
-// A capture of vLLM 0.32.0, published by real libzmq: before each request the
-// events that the engine had published by then, and then what it reported as
-// cached must be what the index predicts.
-func TestFeedCaptureOverLibzmq(t *testing.T) {
-	dir := filepath.Join(testdata.Dirs(t, "engines")[0], "vllm-0.32.0", "llama")
-	e := newEngine(t, "tiny")
-	replay := free(t)
-	p := startLibzmq(t, "bind", "127.0.0.1:*", "replay", replay)
-	e.tells(strings.TrimPrefix(p.do("addr"), "addr "), replay)
-	f, fleet := startFeed(t, Options{})
-	f.Apply([]pod.Spec{{Name: "p", Address: e.address()}})
-	m := fleet.Pods.Snapshot().ByName("p").Members[0]
-	p.do("subscribed")
-
-	file, err := os.Open(filepath.Join(dir, "requests.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	lines := bufio.NewScanner(file)
-	lines.Buffer(nil, 16<<20)
-	sent, compared := 0, 0
-	for lines.Scan() {
-		var r struct {
-			ID   int `json:"id"`
-			Body struct {
-				Salt string `json:"cache_salt"`
-			} `json:"body"`
-			Status  int             `json:"status"`
-			Tokens  json.RawMessage `json:"token_ids"`
-			Cached  int             `json:"cached_tokens"`
-			Batches int             `json:"batches_before"`
-			Note    string          `json:"note"`
-			Group   json.RawMessage `json:"group"`
-		}
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
-		if r.Batches > sent {
-			p.do("frames %s %d %d", filepath.Join(dir, "frames.jsonl"), sent, r.Batches)
-			sent = r.Batches
-		}
-		q := &block.Prompt{Model: "tiny", Salt: r.Body.Salt, Cut: -1}
-		if r.Status != 200 || r.Note != "" || len(r.Group) > 0 || json.Unmarshal(r.Tokens, &q.Tokens) != nil || len(q.Tokens) == 0 {
-			continue
-		}
-		eventually(t, "all batches applied", func() bool {
-			c := f.Counters()
-			return len(c) == 1 && int(c[0].Batches) == sent && c[0].QueueDrops == 0 && (sent == 0 || fleet.Sync.Get(m).LastSeq == uint64(sent-1))
-		}, func() string { return fmt.Sprintf("%d sent, %+v", sent, f.Counters()) })
-		compared++
-		size := fleet.Index.BlockSize(m)
-		got := 0
-		if size > 0 {
-			got = min(held(fleet, m, q), (len(q.Tokens)-1)/size*size)
-		}
-		if got != r.Cached {
-			t.Errorf("request %d: predicted %d, the engine had %d", r.ID, got, r.Cached)
-		}
-	}
-	if err := lines.Err(); err != nil || compared != 85 {
-		t.Errorf("%d requests compared, want 85; %v", compared, err)
-	}
-	if c := f.Counters()[0]; c.Undecodable > 0 || len(c.Skips) > 0 || len(c.WrongShape) > 0 || c.Missed > 0 || c.RankMismatch > 0 {
-		t.Errorf("%+v", c)
 	}
 }

@@ -1,9 +1,10 @@
 """A publisher made with real libzmq, driven by lines on stdin.
 
-usage: publisher.py (bind|connect) HOST:PORT [replay HOST:PORT] [heartbeat MS]
+usage: publisher.py (bind|connect) HOST:PORT [replay HOST:PORT] [heartbeat MS] [topic no]
 
 It serves the replay socket the way vLLM's publisher thread does: between two
 commands, the whole buffer at once, with a ROUTER of default high-water marks.
+With "topic no" the replies have none, as those of vLLM 0.23.0.
 The live socket is an XPUB, which in libzmq is PUB with the subscriptions shown.
 
 commands, each answered by one line:
@@ -97,7 +98,8 @@ while True:
         if len(frames) != 3:
             continue
         client, _, start = frames
-        for topic, seq, payload in buffer:
-            if seq >= int.from_bytes(start, "big"):
-                router.send_multipart((client, b"", topic, seq.to_bytes(8, "big"), payload))
-        router.send_multipart((client, b"", b"", END, b""))
+        for topic, seq, payload in [*buffer, (b"", -1, b"")]:
+            number = END if seq < 0 else seq.to_bytes(8, "big")
+            if number >= start:
+                named = () if opts.get("topic") == "no" else (topic,)
+                router.send_multipart((client, b"", *named, number, payload))

@@ -1,0 +1,119 @@
+package feed
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/eppctl/eppctl/internal/core/block"
+	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/view"
+	"github.com/eppctl/eppctl/internal/testdata"
+)
+
+// TestFeedCaptures publishes what real engines published by real libzmq: before
+// each request the events that the engine had published by then. What the engine
+// reported as cached must be what the index behind the sockets predicts, for a
+// subscriber from the start and for one that joins halfway.
+func TestFeedCaptures(t *testing.T) {
+	left := map[string]bool{
+		"vllm-0.32.0/llama": true, "vllm-0.32.0/qwen3": true, "vllm-0.32.0/dialin": true,
+		"vllm-0.23.0/llama": true, "sglang-0.5.23/llama": true,
+	}
+	for _, c := range testdata.Captures(t) {
+		if !left[c.Name] || !c.Own {
+			continue
+		}
+		delete(left, c.Name)
+		t.Run(c.Name, func(t *testing.T) {
+			whole := overLibzmq(t, c, 0)
+			half := overLibzmq(t, c, len(c.Messages)/2)
+			if half == 0 || half >= whole {
+				t.Errorf("%d requests compared, %d of them behind a replay", whole, half)
+			}
+			t.Logf("%d requests compared, %d behind a replay", whole, half)
+		})
+	}
+	if len(left) > 0 {
+		t.Errorf("no capture of %v", left)
+	}
+}
+
+// overLibzmq runs a capture of one rank, of which `before` messages are published
+// before the feed knows the pod, and returns how many requests it compared.
+func overLibzmq(t *testing.T, c *testdata.Capture, before int) (compared int) {
+	f, fleet := startFeed(t, Options{})
+	p, spec := publisherOf(t, c)
+	publish := func(from, to int) { p.do("frames %s %d %d", filepath.Join(c.Dir, "frames.jsonl"), from, to) }
+	publish(0, before)
+	f.Apply([]pod.Spec{spec})
+	m := fleet.Pods.Snapshot().ByName("p").Members[0]
+	p.do("subscribed")
+
+	sent := before
+	for i := range c.Requests {
+		r := &c.Requests[i]
+		if r.Before < before {
+			continue
+		}
+		if r.Before > sent {
+			publish(sent, r.Before)
+			sent = r.Before
+		}
+		if !r.Comparable() {
+			continue
+		}
+		if sent > 0 {
+			waitApplied(t, f, fleet, m, c.Messages[sent-1].Seq)
+		}
+		compared++
+		q := &block.Prompt{Model: spec.Model, Salt: r.Body.Salt, Tokens: r.Tokens, Cut: -1}
+		if got := r.Usable(held(fleet, m, q), fleet.Index.BlockSize(m)); got != r.Cached {
+			t.Errorf("request %s: predicted %d of %d tokens, the engine had %d", r.ID, got, len(r.Tokens), r.Cached)
+		}
+	}
+	n := f.Counters()[0]
+	if n.Undecodable > 0 || len(n.Skips) > 0 || len(n.WrongShape) > 0 || n.RankMismatch > 0 || n.Lost > 0 || n.Replays["filled"] == 0 {
+		t.Errorf("%d messages before: %+v", before, n)
+	}
+	// SGLang's capture begins behind three messages that nobody has any more.
+	if before == 0 && n.Missed > c.Messages[0].Seq {
+		t.Errorf("%d messages were missed live, the first has number %d", n.Missed, c.Messages[0].Seq)
+	}
+	return compared
+}
+
+// publisherOf starts a publisher like the capture's engine and names it as a pod:
+// dial-in where the engine dialled, without topics in replies where it had none.
+func publisherOf(t *testing.T, c *testdata.Capture) (*libzmq, pod.Spec) {
+	spec := pod.Spec{Name: "p", Address: "127.0.0.1:1", Model: "tiny", Engine: pod.EngineVLLM}
+	if c.SGLang {
+		spec.Engine = pod.EngineSGLang
+	}
+	replay := free(t)
+	spec.Replay = []string{"tcp://" + replay}
+	args := []string{"bind", "127.0.0.1:*", "replay", replay}
+	switch c.Name {
+	case "vllm-0.32.0/dialin":
+		at := free(t)
+		spec.Bind = "tcp://" + at
+		args[0], args[1] = "connect", at
+		return startLibzmq(t, args...), spec
+	case "vllm-0.23.0/llama":
+		args = append(args, "topic", "no")
+	}
+	p := startLibzmq(t, args...)
+	spec.Events = []string{"tcp://" + strings.TrimPrefix(p.do("addr"), "addr ")}
+	return p, spec
+}
+
+// waitApplied waits until the index has every message up to number seq. That 0 is
+// the number before any message too, so an event is asked for besides.
+func waitApplied(t *testing.T, f *Feed, fleet *view.Fleet, m pod.Member, seq uint64) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("message %d applied", seq), func() bool {
+		s, n := fleet.Sync.Get(m), f.Counters()[0]
+		return s.LastSeq == seq && n.Stored+n.Removed+n.Cleared > 0 && (s.State == view.Synced || s.State == view.Partial)
+	}, func() string { return fmt.Sprintf("%+v, %+v", fleet.Sync.Get(m), f.Counters()) })
+}
