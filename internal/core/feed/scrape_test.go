@@ -271,6 +271,49 @@ func TestEM30HangingPodsDelayNobody(t *testing.T) {
 	})
 }
 
+// A fleet scraped in step would be a burst at each tick: 30 intervals of a pod
+// differ, and no two pods begin together.
+func TestScrapeJitter(t *testing.T) {
+	const every, n, pods = 250 * time.Millisecond, 30, 3
+	synctest.Test(t, func(t *testing.T) {
+		var at [pods][]time.Time // each of its pod's only connection
+		_, stop := fleet(t, pods, every, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			var i int
+			fmt.Sscanf(r.URL.Path, "/%d", &i)
+			at[i] = append(at[i], time.Now())
+			fmt.Fprint(w, smallPage)
+		}))
+		begin := time.Now()
+		time.Sleep(2 * n * every)
+		stop()
+		starts := map[time.Duration]bool{}
+		for i, times := range at {
+			if len(times) <= n {
+				t.Fatalf("pod %d: %d scrapes", i, len(times))
+			}
+			start := times[0].Sub(begin)
+			if start < 0 || start >= every {
+				t.Errorf("pod %d begins after %v", i, start)
+			}
+			starts[start] = true
+			seen := map[time.Duration]bool{}
+			for k := range n {
+				d := times[k+1].Sub(times[k])
+				if d < every*4/5 || d > every*6/5 {
+					t.Errorf("pod %d: interval of %v, want %v ± 20 %%", i, d, every)
+				}
+				seen[d] = true
+			}
+			if len(seen) != n {
+				t.Errorf("pod %d: %d different intervals of %d", i, len(seen), n)
+			}
+		}
+		if len(starts) != pods {
+			t.Errorf("%d different starts of %d pods", len(starts), pods)
+		}
+	})
+}
+
 // TestEM32Ages stops a pod's page and looks at the board 1, 3 and 10 s later;
 // EM-31 is the same for a whole fleet.
 func TestEM32Ages(t *testing.T) {
