@@ -35,12 +35,13 @@ bench: ## print the speed table and write out/bench.json
 	@go run ./scripts/benchtab
 
 .PHONY: bench-index bench-index-peers
+PEERS_PROFILE ?= release
 bench-index: ## the KV index beside its own hash floor, into out/bench-index.json
 	@go -C bench run ./index -out $(CURDIR)/out/bench-index.json
 
 bench-index-peers: ## the same traffic through two Rust indexes too (needs cargo 1.95; not in CI)
-	@cargo build --quiet --release --locked --manifest-path bench/peers/Cargo.toml --target-dir out/cargo
-	@go -C bench run ./rounds -peers $(CURDIR)/out/cargo/release/peers -dump $(CURDIR)/out/bench-index.dump \
+	@cargo build --quiet --profile $(PEERS_PROFILE) --locked --manifest-path bench/peers/Cargo.toml --target-dir out/cargo
+	@go -C bench run ./rounds -peers $(CURDIR)/out/cargo/$(PEERS_PROFILE)/peers -dump $(CURDIR)/out/bench-index.dump \
 		-out $(CURDIR)/out/bench-index-peers.json $(PEERS_FLAGS)
 
 fuzz: ## each fuzz target for FUZZTIME (10s)
