@@ -3,6 +3,7 @@ export GOTOOLCHAIN := go1.27.3+auto
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 10s
+BIN         ?= bin/eppctl
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 # What the end-to-end parts need beside Go: an Envoy, and a python3 with libzmq.
@@ -15,15 +16,15 @@ WITH_DEPS = set -e; ENVOY=$$(scripts/envoy.sh); py=$$(scripts/python.sh); \
 help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
-build: ## build bin/eppctl
-	go build -trimpath -ldflags "-X main.version=$(VERSION)" -o bin/eppctl ./cmd/eppctl
+build: ## build bin/eppctl, one static file
+	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$(VERSION)" -o $(BIN) ./cmd/eppctl
 
 deps: ## fetch what tests and demo need: Go modules, Envoy, pyzmq (into .cache/)
 	go mod download
 	@$(WITH_DEPS) echo "envoy: $$ENVOY"
 
 demo: build ## 4 simulated engines, serve and Envoy under load (KEEP=1 leaves them running)
-	@$(WITH_DEPS) bin/eppctl sim demo $(if $(KEEP),--keep)
+	@$(WITH_DEPS) $(BIN) sim demo $(if $(KEEP),--keep)
 
 test: ## everything, end to end through a real Envoy and a real libzmq included
 	@$(WITH_DEPS) go test ./...
