@@ -88,7 +88,6 @@ type session struct {
 	closing bool
 	closed  bool
 	headers time.Time // when the response headers were answered
-	due     time.Time // when the first byte is estimated to be out, zero = known
 }
 
 func newSession(s *Processor, st extproc.ExternalProcessor_ProcessServer) *session {
@@ -128,9 +127,6 @@ func (x *session) handle(m *extproc.ProcessingRequest) bool {
 	}
 	if x.m.resp.headers && x.headers.IsZero() {
 		x.headers = time.Now()
-		if x.m.run != nil {
-			x.due = x.m.run.firstByteDue()
-		}
 	}
 	x.arm()
 	if x.closing && x.m.settled() {
@@ -140,16 +136,12 @@ func (x *session) handle(m *extproc.ProcessingRequest) bool {
 	return true
 }
 
-// arm sets the one timer a stream has: while a body is awaited, the pick
-// deadline counted from the last message; while a response streams unseen, the
-// moment its first byte is estimated.
+// arm sets the timer while a body is awaited: the pick deadline, counted from the
+// last message.
 func (x *session) arm() {
-	switch {
-	case x.m.waiting():
+	if x.m.waiting() {
 		x.timer.Reset(x.srv.picker.deadline())
-	case !x.due.IsZero():
-		x.timer.Reset(time.Until(x.due))
-	default:
+	} else {
 		x.timer.Stop()
 	}
 }
@@ -158,11 +150,6 @@ func (x *session) alarm() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed {
-		return
-	}
-	if !x.due.IsZero() && x.m.run != nil && !time.Now().Before(x.due) {
-		x.due = time.Time{}
-		x.m.run.content()
 		return
 	}
 	if x.m.waiting() && x.m.plan.assumed {

@@ -1,12 +1,14 @@
 package serve
 
 import (
+	"cmp"
+	"math"
 	"net/netip"
 	"strconv"
 	"sync/atomic"
-	"time"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
 
@@ -18,8 +20,7 @@ type flight struct {
 	out    answer
 	place  *view.Placement
 	on     atomic.Pointer[pod.Pod] // the pod that serves it, as far as known
-	due    time.Time               // estimated first byte
-	unseen atomic.Bool
+	due    int64                   // ns, estimated first byte
 }
 
 func (f *flight) answer() *answer { return &f.out }
@@ -43,7 +44,9 @@ func (f *flight) served(addr netip.AddrPort) {
 // first byte: vLLM and SGLang write them before the prompt is computed. Where
 // the body is not shown either, the first byte has to be estimated.
 func (f *flight) status(code int, sse, blind bool) {
-	f.unseen.Store(sse && blind)
+	if sse && blind {
+		f.place.Unseen(f.due)
+	}
 	if code > 0 {
 		f.picker.met.engine.WithLabelValues(f.pod().Spec.Name, class(code)).Inc()
 	}
@@ -56,13 +59,25 @@ func class(code int) string { return strconv.Itoa(min(code/100, 9)) + "xx" }
 
 func (f *flight) content() { f.place.FirstByte(f.picker.now()) }
 
-// firstByteDue is when the first byte is estimated to be out, of a stream nobody
-// shows us; zero when it is known.
-func (f *flight) firstByteDue() time.Time {
-	if f.unseen.Load() {
-		return f.due
+func (f *flight) end() { f.place.End(f.picker.now()) }
+
+// presume tells the ledger what the latest scrapes say about first bytes that
+// nobody reports. Called a few times a second.
+func presume(v view.View, lim telemetry.Limits, now int64) {
+	for _, p := range v.Pods.Pods {
+		v.Load.Presume(p, scrapeOf(v.Telemetry.Get(p.ID), lim, now), now)
 	}
-	return time.Time{}
 }
 
-func (f *flight) end() { f.place.End(f.picker.now()) }
+// scrapeOf is the pod's queue as far as it is known.
+func scrapeOf(e telemetry.Entry, lim telemetry.Limits, now int64) view.Scrape {
+	s := e.Sample
+	if e.State(now, lim) == telemetry.Unknown || !s.Waiting.Known {
+		return view.Scrape{}
+	}
+	x := view.Scrape{At: cmp.Or(s.Waiting.At, s.At), Waiting: int(min(s.Waiting.V, math.MaxInt32)), Running: -1}
+	if s.Running.Known && s.Running.At == s.Waiting.At {
+		x.Running = int(min(s.Running.V, math.MaxInt32))
+	}
+	return x
+}

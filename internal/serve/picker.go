@@ -211,7 +211,7 @@ func (p *Picker) place(c *pick.Card, q *pick.Query) *flight {
 	w := c.WinnerRow().Pod
 	f := &flight{picker: p, place: p.fleet.Place(w, c.Work(q), q.Now)}
 	f.on.Store(w)
-	f.due = time.Unix(0, q.Now).Add(p.fleet.Load.Load(w, q.Now).Queue)
+	f.due = q.Now + int64(p.fleet.Load.Load(w, q.Now).Queue)
 	return f
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/eppctl/eppctl/internal/core/telemetry"
 	"github.com/eppctl/eppctl/internal/core/tokenizer"
 )
 
@@ -193,13 +195,41 @@ func TestFirstByte(t *testing.T) {
 	waitFor(t, "first byte by headers", func() bool { return waiting() == 0 })
 	c.rest()
 
-	c, _ = r.routed(fullDuplex, 3)
+	// An unseen first byte is estimated, and the estimate needs a scrape that
+	// does not show the request waiting.
+	c, target := r.routed(fullDuplex, 3)
 	c.send(sse())
 	c.recv()
-	waitFor(t, "first byte by estimate", func() bool { return waiting() == 0 })
-	if r.inFlight() == 0 {
-		t.Fatal("the request ended with its first byte")
+	p := r.fleet.Pods.Snapshot().ByTarget(netip.MustParseAddrPort(target))
+	now := time.Now().UnixNano()
+	settle := func(after time.Duration, running, waiting float64) {
+		at := now + int64(after)
+		r.fleet.Telemetry.Put(p.ID, &telemetry.Sample{At: at, Running: telemetry.Value{V: running, Known: true}, Waiting: telemetry.Value{V: waiting, Known: true}})
+		presume(r.fleet.View(), r.picker.rules.Load().limits(), at)
 	}
+	waitFor(t, "unseen", func() bool { settle(0, 0, 1); return waiting() == 1 })
+	settle(time.Second, 0, 1)
+	if waiting() != 1 {
+		t.Fatal("the estimate counts though the engine has not begun")
+	}
+	settle(2*time.Second, 0, 0) // a gauge that lags behind both ways
+	if waiting() != 1 {
+		t.Fatal("the estimate counts though nothing runs")
+	}
+	settle(3*time.Second, 1, 0)
+	if waiting() != 0 || r.inFlight() != 1 {
+		t.Fatalf("%d wait, %d in flight, want 0 and 1", waiting(), r.inFlight())
+	}
+	c.rest()
+
+	// Without telemetry there is nothing but the estimate.
+	c, _ = r.routed(fullDuplex, 4)
+	c.send(sse())
+	c.recv()
+	waitFor(t, "first byte by estimate", func() bool {
+		presume(r.fleet.View(), r.picker.rules.Load().limits(), time.Now().Add(time.Minute).UnixNano())
+		return waiting() == 0
+	})
 	c.rest()
 }
 

@@ -178,6 +178,7 @@ func (s *server) keepHouse(ctx context.Context) {
 	defer tick.Stop()
 	for {
 		s.updateHosts()
+		presume(s.fleet.View(), s.picker.rules.Load().limits(), s.picker.now())
 		s.ends.reconcile(s.fleet.View(), time.Now())
 		s.updateReadiness()
 		select {

@@ -5,7 +5,6 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
-	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
@@ -35,7 +34,6 @@ type ask struct {
 type running interface {
 	answer() *answer
 	pod() *pod.Pod              // that serves it, as far as known
-	firstByteDue() time.Time    // estimate, of a response nobody shows us; else zero
 	served(addr netip.AddrPort) // the proxy sent it elsewhere
 	// status notes that response headers came. sse announces an event stream,
 	// blind that no byte of its body will be shown.

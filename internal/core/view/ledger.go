@@ -34,7 +34,10 @@ func NewLedger() *Ledger { return &Ledger{hasher: block.NewHasher(chunkSeed)} }
 // Load is one pod's account at one instant.
 type Load struct {
 	InFlight int // requests of ours placed and not ended
-	Waiting  int // of these, the ones before their first byte
+	// Waiting are, of these, the ones before their first byte. A first byte that
+	// nobody reports counts once a scrape confirms it (Presume); until the next
+	// scrape, as many estimates are believed as the last one confirmed.
+	Waiting int
 	// Queue is the time until the pod will have answered everything placed so
 	// far, by our estimates; never negative.
 	Queue time.Duration
@@ -102,6 +105,10 @@ type account struct {
 	work     int64
 	newest   *Placement // waiting requests, linked from the newest to the oldest
 	answers  answers
+
+	judged int64 // time of the last scrape that Presume used
+	pace   int   // unseen first bytes between the two scrapes before that
+	passed int   // unseen first bytes since, known from their requests' ends
 }
 
 func (a *account) read(now, scraped int64) Load {
@@ -109,11 +116,16 @@ func (a *account) read(now, scraped int64) Load {
 	a.mu.Lock()
 	l.InFlight, l.Waiting = a.inFlight, a.waiting
 	l.Queue = time.Duration(max(0, a.finish-now))
+	due := 0
 	for p := a.newest; p != nil && p.at > scraped; p = p.older {
 		l.Since++
 		l.SinceWork += p.work.Prefill
+		if p.overdue(now) {
+			due++
+		}
 	}
 	l.AtScrape = l.Waiting - l.Since + a.answers.spanning(scraped)
+	l.Waiting -= min(due, a.pace)
 	a.mu.Unlock()
 	return l
 }
@@ -140,9 +152,14 @@ func (a *account) add(p *Placement, now int64) {
 // what is left: an answer is the one moment at which the estimate can be
 // corrected without trusting a gauge.
 func (a *account) answer(p *Placement, now int64) {
+	a.unqueue(p, now)
+	a.finish = now + a.work
+}
+
+// unqueue takes a request out of the waiting ones.
+func (a *account) unqueue(p *Placement, now int64) {
 	a.waiting--
 	a.work -= int64(p.work.Prefill)
-	a.finish = now + a.work
 	a.answers.add(p.at, now)
 	if p.newer != nil {
 		p.newer.older = p.older
@@ -160,7 +177,12 @@ func (a *account) drop(p *Placement, now int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.inFlight--
-	if !p.answered {
+	switch {
+	case p.answered:
+	case p.overdue(now):
+		a.stand(p, now)
+		a.passed++
+	default:
 		a.answer(p, now)
 	}
 }

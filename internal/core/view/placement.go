@@ -39,6 +39,9 @@ type Placement struct {
 	first    int64 // ns, of the first byte
 	ended    bool
 
+	// Written under both locks, read under either.
+	due int64 // ns, estimated first byte that nobody reports; 0 = it is reported
+
 	// Guarded by the account's lock.
 	at           int64
 	older, newer *Placement
@@ -126,8 +129,11 @@ func (r *Placement) End(now int64) {
 	}
 	r.ended = true
 	r.leave(now)
-	if r.answered {
+	switch {
+	case r.answered:
 		r.ledger.means.stayed(time.Duration(now - r.first))
+	case r.overdue(now):
+		r.ledger.means.stayed(time.Duration(now - r.due))
 	}
 }
 
