@@ -26,7 +26,7 @@ func newSim(a *app, run func(context.Context, sim.RunOptions) error) *cobra.Comm
 completions and chat, /tokenize, /metrics, KV events over ZeroMQ with replay. Their
 answers are nonsense; their caches and their timing are not. For trying out eppctl
 without a GPU.`,
-		Example: `  # four engines, and a configuration for them
+		Example: `  # four engines and a configuration for them, whose first lines say how to go on
   eppctl sim --engines 4 --config /tmp/eppctl.yaml
   eppctl serve --config /tmp/eppctl.yaml
 
@@ -35,8 +35,11 @@ without a GPU.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			kind, ok := pod.ParseEngine(engine)
-			if !ok {
-				return &flagError{cmd, fmt.Errorf("--engine %q: want vllm or sglang", engine)}
+			if !ok || kind != pod.EngineVLLM && kind != pod.EngineSGLang {
+				return misuse(cmd, wrongValue(cmd.Flag("engine"), engine, "vllm or sglang"))
+			}
+			if err := positive(cmd, "engines", "speedup"); err != nil {
+				return err
 			}
 			o.Fleet.Engine.Kind = kind
 			ctx, stop := interruptible(cmd.Context())
@@ -58,7 +61,9 @@ without a GPU.`,
 	f.BoolVar(&o.Fleet.Engine.NoEvents, "no-events", false, "publish no KV events")
 	f.StringVar(&o.Config, "config", "", "write the configuration for serve to `FILE` instead of printing it")
 	enum(cmd, "engine", []string{"vllm", "sglang"})
+	f.StringVar(&o.Listen.EndpointsFile, "endpoints-file", "", "EDS `FILE` named in it, for Envoy (default endpoints.json beside it)")
 	must(cmd.MarkFlagFilename("config", "yaml"))
+	must(cmd.MarkFlagFilename("endpoints-file", "json", "yaml"))
 	cmd.AddCommand(newDemo(a.streams))
 	return cmd
 }

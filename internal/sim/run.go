@@ -1,16 +1,19 @@
 package sim
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 )
 
 // RunOptions are those of `eppctl sim`.
 type RunOptions struct {
 	Fleet  FleetOptions
-	Listen Listen // written into the config; zero values give serve's defaults
+	Listen Listen // written into the config; zero values give serve's defaults on loopback
 	Config string // path to write the config to, "" = print it
 }
 
@@ -26,20 +29,52 @@ func Run(ctx context.Context, o RunOptions, stdout io.Writer) error {
 		fmt.Fprintf(stdout, "# %s  %s  %s  model %s  events %s  replay %s\n", e.Name(), e.opt.Kind, e.URL(), e.opt.Model,
 			orNone(e.EventsEndpoint()), orNone(e.ReplayEndpoint()))
 	}
-	set(&o.Listen.ExtProc, "127.0.0.1:9002")
-	set(&o.Listen.Health, "127.0.0.1:9003")
-	set(&o.Listen.Admin, "127.0.0.1:9004")
-	set(&o.Listen.Metrics, "127.0.0.1:9090")
-	text := f.Config(o.Listen)
+	if err := o.complete(); err != nil {
+		return err
+	}
+	text := o.next() + f.Config(o.Listen)
 	if o.Config == "" {
 		fmt.Fprint(stdout, text)
 	} else if err := os.WriteFile(o.Config, []byte(text), 0o644); err != nil {
 		return fmt.Errorf("config: %w", err)
 	} else {
-		fmt.Fprintf(stdout, "# next: eppctl serve --config %s\n", o.Config)
+		fmt.Fprint(stdout, o.next())
 	}
 	<-ctx.Done()
 	return nil
+}
+
+// complete fills in what was left open. The hosts file is beside the config,
+// where whoever runs the fleet may write, and absolute: serve and Envoy need not
+// run in the same folder.
+func (o *RunOptions) complete() (err error) {
+	set(&o.Listen.ExtProc, "127.0.0.1:9002")
+	set(&o.Listen.Health, "127.0.0.1:9003")
+	set(&o.Listen.Admin, "127.0.0.1:9004")
+	set(&o.Listen.Metrics, "127.0.0.1:9090")
+	set(&o.Listen.EndpointsFile, filepath.Join(filepath.Dir(o.Config), "endpoints.json"))
+	if o.Listen.EndpointsFile, err = filepath.Abs(o.Listen.EndpointsFile); err != nil {
+		return fmt.Errorf("endpoints file: %w", err)
+	}
+	return nil
+}
+
+// next are the commands that fit the config, as comments.
+func (o *RunOptions) next() string {
+	return fmt.Sprintf("# next, in this order:\n#   eppctl serve --config %s\n"+
+		"#   eppctl envoy-config --epp %s --epp-health %s --endpoints-file %s > envoy.yaml\n#   envoy -c envoy.yaml\n",
+		quoted(cmp.Or(o.Config, "FILE")), o.Listen.ExtProc, port(o.Listen.Health), quoted(o.Listen.EndpointsFile))
+}
+
+// quoted is a path as one word for a shell.
+func quoted(path string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+:@%", r)
+	}
+	if strings.IndexFunc(path, func(r rune) bool { return !plain(r) }) < 0 {
+		return path
+	}
+	return "'" + strings.ReplaceAll(path, "'", `'\''`) + "'"
 }
 
 func orNone(s string) string {
