@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ type Capture struct {
 	Own      bool // one of the project's, from the engine's start and with stated counts
 	SGLang   bool // else vLLM
 	Ranks    int
+	Blocks   int // KV blocks of each rank's engine
 	Messages []Message
 	Requests []Request
 }
@@ -132,7 +134,40 @@ func readCapture(tb testing.TB, dir, name string, own bool) *Capture {
 		tb.Fatal(err)
 	}
 	c.SGLang = bytes.Contains(about, []byte("/server_info"))
+	if c.Blocks, err = blocksOf(about); err != nil && own {
+		tb.Fatalf("%s: %v", c.Name, err)
+	}
 	return c
+}
+
+// blocksOf reads the size of the engine's KV pool from engine.json: vLLM was told
+// it on its command line, SGLang reports it.
+func blocksOf(about []byte) (int, error) {
+	var e struct {
+		Args []string `json:"args"`
+		Info struct {
+			Body string `json:"body"`
+		} `json:"/server_info"`
+	}
+	if err := json.Unmarshal(about, &e); err != nil {
+		return 0, err
+	}
+	for i, a := range e.Args {
+		if a == "--num-gpu-blocks-override" && i+1 < len(e.Args) {
+			return strconv.Atoi(e.Args[i+1])
+		}
+	}
+	var info struct {
+		Tokens int `json:"max_total_num_tokens"`
+		Page   int `json:"page_size"`
+	}
+	if err := json.Unmarshal([]byte(e.Info.Body), &info); err != nil {
+		return 0, err
+	}
+	if info.Page == 0 {
+		return 0, errors.New("no size of the KV pool")
+	}
+	return info.Tokens / info.Page, nil
 }
 
 // readLines decodes each line of a file into a T.

@@ -204,16 +204,29 @@ func TestTiers(t *testing.T) {
 		r.remove(r1, gpu, 1, 1, 1, 1)
 		r.depth(r1, p, 0)
 	})
-	t.Run("inflated", func(t *testing.T) {
+	t.Run("KV-52", func(t *testing.T) { // more copies than the engine has blocks
 		r := newRig(t, Options{})
 		r.ix.Register(r1, Owner{Model: "m", Engine: pod.EngineVLLM, Blocks: 5})
 		r.store(r1, gpu, top, hashes(1, 4), p[:64])
-		if r.stats(r1).Inflated {
-			t.Error("a full engine is not inflated")
+		r.remove(r1, gpu, 4)
+		r.store(r1, gpu, top, hashes(1, 1), p[:16])
+		if s := r.stats(r1); s.Breaches != 0 || s.Copies[gpu] != 4 {
+			t.Errorf("a full engine: %+v", s)
 		}
 		r.store(r1, gpu, top, hashes(1, 1), p[:16])
-		if !r.stats(r1).Inflated {
-			t.Error("five copies in four blocks")
+		if s := r.stats(r1); s.Breaches != 1 || s.Copies[gpu] != 3 || s.Inflated {
+			t.Errorf("five copies in four blocks: %+v", s)
+		}
+		r.remove(r1, gpu, 1)
+		r.depth(r1, p, 0)
+		r.store(r1, gpu, top, hashes(1, 1), p[:16])
+		o := r.apply(r1, r.event(gpu, 3, hashes(4, 5), tokens(2, 32)), Applied)
+		if s := r.stats(r1); !s.Inflated || !o.Inflated {
+			t.Errorf("five blocks in four: %+v", s)
+		}
+		r.ix.Purge(r1)
+		if s := r.stats(r1); s.Inflated || s.Copies[gpu] != 0 {
+			t.Errorf("after a reset: %+v", s)
 		}
 	})
 }
@@ -367,26 +380,38 @@ func TestOrphans(t *testing.T) {
 	})
 }
 
-func TestGroups(t *testing.T) { // KV-33
+func TestGroups(t *testing.T) {
 	p := tokens(1, 64)
-	r := newRig(t, Options{})
-	e := r.event(gpu, top, hashes(1, 2), p)
-	e.Group, e.SpecKind, e.Window = 1, "sliding_window", 64
-	r.apply(r1, e, OtherGroup)
-	e = r.event(gpu, top, hashes(1, 4), p)
-	e.Group, e.SpecKind = 3, "full_attention"
-	r.apply(r1, e, Applied)
-	r.apply(r1, &event.Event{Kind: event.Removed, Hashes: hashes(1, 4), Group: 1}, OtherGroup)
-	r.depth(r1, p, 4)
-	// A placeholder names no kind; its group is known.
-	r.apply(r1, &event.Event{Kind: event.Stored, Tier: host, Hashes: hashes(1, 4), Group: 1}, OtherGroup)
-	r.tiers(r1, p, 4)
-	s := r.stats(r1)
-	if len(s.Others) != 1 || s.Others[0] != (GroupKind{1, "sliding_window", 64, 2}) || s.Group != 3 {
-		t.Errorf("%+v", s)
+	other := func(r *rig, group int, kind string, window, size int, h []uint64) *event.Event {
+		e := r.event(gpu, top, h, p)
+		e.Group, e.SpecKind, e.Window, e.BlockSize = group, kind, window, size
+		return e
 	}
-	r.apply(r1, &event.Event{Kind: event.Removed, Hashes: hashes(1, 1), Group: 3}, Applied)
-	r.depth(r1, p, 0)
+	t.Run("KV-33", func(t *testing.T) { // windows of blocks that are not the trie's
+		r := newRig(t, Options{})
+		for g, size := range []int{64, 64, 4, 8} {
+			r.apply(r1, other(r, 1+g, "sliding_window_mla", 128, size, hashes(1, 2)), Applied) // sizes not known yet
+		}
+		e := other(r, 0, "mla_attention", 0, 16, hashes(1, 4))
+		r.apply(r1, e, Applied)
+		r.apply(r1, other(r, 2, "sliding_window_mla", 128, 64, hashes(1, 2)), OtherGroup)
+		r.apply(r1, other(r, 5, "mamba", 0, 16, hashes(1, 2)), OtherGroup)
+		r.apply(r1, &event.Event{Kind: event.Removed, Hashes: hashes(1, 4), Group: 1}, OtherGroup)
+		r.apply(r1, &event.Event{Kind: event.Removed, Hashes: hashes(1, 4), Group: 9}, OtherGroup)
+		r.depth(r1, p, 4)
+		if x := r.match(r1, p); !x.Approximate {
+			t.Errorf("%+v is not shown as approximate", x)
+		}
+		// A placeholder names no kind; its group is known.
+		r.apply(r1, &event.Event{Kind: event.Stored, Tier: host, Hashes: hashes(1, 4), Group: 1}, OtherGroup)
+		r.tiers(r1, p, 4)
+		s := r.stats(r1)
+		if len(s.Others) != 5 || s.Others[0] != (GroupKind{1, "sliding_window_mla", 128, 64, 2, false}) || s.Group != 0 || !s.Approximate {
+			t.Errorf("%+v", s)
+		}
+		r.apply(r1, &event.Event{Kind: event.Removed, Hashes: hashes(1, 1), Group: 0}, Applied)
+		r.depth(r1, p, 0)
+	})
 }
 
 func TestSizes(t *testing.T) {

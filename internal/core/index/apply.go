@@ -49,6 +49,9 @@ type Outcome struct {
 	Verdict  Verdict
 	Unknown  int // hashes that are not known, of a removal or a store without tokens
 	Attached int // parked stores for which this one was the parent
+	// Inflated is set while the member holds more distinct blocks on the GPU
+	// than its engine has: removals were lost.
+	Inflated bool
 }
 
 // Apply takes one event of a member at time now (ns). Events of one member come
@@ -61,6 +64,9 @@ func (ix *Index) Apply(id pod.Member, e *event.Event, now int64) Outcome {
 	}
 	m.mu.Lock()
 	o := ix.apply(m, e, now, second)
+	if m.capacity > 0 {
+		o.Inflated = m.checkCapacity()
+	}
 	m.stats.Verdicts[o.Verdict]++
 	m.stats.Unknown += uint64(o.Unknown)
 	m.mu.Unlock()
@@ -72,11 +78,17 @@ func (ix *Index) apply(m *member, e *event.Event, now int64, second uint32) (o O
 		ix.clearTiers(m, e)
 		return o
 	}
-	switch {
-	case e.Shared || e.Tier >= event.NumTiers:
+	if e.Shared || e.Tier >= event.NumTiers {
 		o.Verdict = SharedMedium
-	case !m.groups.accepts(e):
-		o.Verdict = OtherGroup
+		return o
+	}
+	trie, i, changed := m.groups.classify(e)
+	if changed {
+		ix.describe(m)
+	}
+	switch {
+	case !trie:
+		o = ix.applyWindow(m, i, e, second)
 	case e.Kind == event.Removed:
 		o.Unknown = ix.remove(m, e.Tier, e.Hashes)
 	case len(e.Tokens) == 0:

@@ -21,7 +21,13 @@ func (ix *Index) clearTiers(m *member, e *event.Event) {
 
 // clear drops the announced layers for which drop says so. m.mu is held.
 func (ix *Index) clear(m *member, drop func(layer) bool) {
-	runs := m.rev.clear(drop)
+	hybrid := len(m.groups.windows) > 0
+	var runs []uint32
+	if hybrid { // hashes cease to be live all over: show their windows anew
+		runs = m.rev.runs()
+	}
+	lost := func(l layer) bool { return hybrid && l.window() || l.announced() && drop(l) }
+	runs = append(runs, m.rev.clear(drop)...)
 	for hash, c := range m.chunks {
 		before := c.tiers
 		for t := range event.NumTiers {
@@ -40,28 +46,39 @@ func (ix *Index) clear(m *member, drop func(layer) bool) {
 			delete(m.chunks, hash)
 		}
 	}
-	m.others.clear(drop)
+	m.others.clear(lost)
 	m.parked.clear(drop)
-
-	slices.Sort(runs)
-	for _, id := range slices.Compact(runs) {
-		ix.forget(m, id, drop)
+	ix.forget(m, runs, lost)
+	if hybrid {
+		m.clearWindows(func(t event.Tier) bool { return drop(layer(t)) })
+		ix.reshowWindows(m)
 	}
 }
 
-// forget takes the announced layers of a run from the member.
-func (ix *Index) forget(m *member, id uint32, drop func(layer) bool) {
-	r := ix.runs.get(id)
-	if r == nil { // reaped with a child of it just now
-		return
+// forget takes layers of runs from the member. Expectations end otherwise.
+func (ix *Index) forget(m *member, runs []uint32, lost func(layer) bool) {
+	slices.Sort(runs)
+	for _, id := range slices.Compact(runs) {
+		r := ix.runs.get(id)
+		if r == nil { // reaped with a child of it just now
+			continue
+		}
+		r.shard.lock()
+		// The id may be in use again by now: then the member holds nothing there.
+		if now := ix.runs.get(id); now != nil && !now.dead && now.shard == r.shard {
+			now.forget(m.id, lost)
+			ix.reap(now)
+		}
+		r.shard.unlock()
 	}
-	r.shard.lock()
-	defer r.shard.unlock()
-	// The id may be in use again by now: then the member holds nothing there.
-	if r = ix.runs.get(id); r != nil && !r.dead {
-		r.forget(m.id, func(l layer) bool { return l < layerExpected && drop(l) })
-		ix.reap(r)
+}
+
+// runs lists the runs of all live hashes, some more than once.
+func (m *reverse) runs() (ids []uint32) {
+	for _, s := range m.log.held {
+		ids = append(ids, s.run)
 	}
+	return ids
 }
 
 // clear takes the tiers for which drop says so from every hash. It returns the

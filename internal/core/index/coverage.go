@@ -15,9 +15,18 @@ type layer uint8
 const (
 	layerChunk    layer = 4 // added to the tier
 	layerExpected layer = 8
+	// From layerWindow on, two layers for each window of a hybrid model: what is
+	// held, and what will be when an expected prompt has been computed.
+	layerWindow layer = 16
 )
 
-// tier is meaningful for announced layers only.
+// announced reports whether the layer counts blocks of the trie that the engine
+// announced; tier is meaningful for these only.
+func (l layer) announced() bool { return l < layerExpected }
+
+// window reports whether the layer shows what a window holds.
+func (l layer) window() bool { return l >= layerWindow && l&1 == 0 }
+
 func (l layer) tier() event.Tier { return event.Tier(l & 3) }
 
 // group is one stretch [start, end) of a run and those who hold all of it on

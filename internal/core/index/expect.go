@@ -1,6 +1,7 @@
 package index
 
 import (
+	"math"
 	"slices"
 	"sync"
 
@@ -29,13 +30,13 @@ type expectation struct {
 	steps []expectStep // in prompt order; nil once released
 }
 
-// expectStep is a run of the path and how many of its blocks are expected:
-// always from its first on, since a prompt covers its path from the root.
-// Holding the run itself is safe: one with expectations is neither reaped nor
-// trimmed nor evicted.
+// expectStep is a stretch [from, to) of a run of the path that is expected on a
+// layer. Holding the run itself is safe: one with expectations is neither reaped
+// nor trimmed nor evicted.
 type expectStep struct {
-	r *run
-	n uint32
+	r        *run
+	layer    layer
+	from, to uint32
 }
 
 // expectations are the live ones of a member.
@@ -81,7 +82,7 @@ func (ix *Index) Expect(id pod.Member, p *block.Prompt) Expectation {
 	}
 	m.expected.live[e] = struct{}{}
 	ix.sizes.use(size)
-	ix.layExpected(e, keys, sp)
+	ix.layExpected(e, keys, sp, (len(p.Tokens)-1)/size)
 	return Expectation{e}
 }
 
@@ -95,12 +96,30 @@ func (m *member) expectSize() int {
 	return fallbackSize
 }
 
-// layExpected is lay without hashes: it makes the path and expects all of it.
-func (ix *Index) layExpected(e *expectation, keys []block.Key, sp spaces) {
+// layExpected is lay without hashes: it makes the path and expects all of it. Of
+// windows it expects the end of the first most blocks, which is what the engine
+// keeps for the next request with the same prompt.
+func (ix *Index) layExpected(e *expectation, keys []block.Key, sp spaces, most int) {
 	sh := ix.shardOf(keys[0])
-	second := ix.clock.Load()
 	sh.lock()
 	defer sh.unlock()
+	ix.layPath(e, sh, keys, sp)
+	if h := e.m.hybrid.Load(); h != nil && h.size == e.size {
+		path := e.steps
+		for _, r := range h.rules {
+			b := uint32(most)
+			a := b - min(b, r.keep)
+			e.steps = append(e.steps, inPath(path, r.layer.ahead(), a, b)...)
+		}
+	}
+	for _, s := range e.steps {
+		s.r.addExpected(e.m.id, s)
+	}
+}
+
+// layPath makes the path and notes its runs.
+func (ix *Index) layPath(e *expectation, sh *shard, keys []block.Key, sp spaces) {
+	second := ix.clock.Load()
 	for r := &sh.root; ; {
 		n := r.n.Load()
 		var off uint32
@@ -111,8 +130,7 @@ func (ix *Index) layExpected(e *expectation, keys []block.Key, sp spaces) {
 		}
 		if off > 0 {
 			r.touch(second)
-			r.addExpected(e.m.id, off)
-			e.steps = append(e.steps, expectStep{r, off})
+			e.steps = append(e.steps, expectStep{r, layerExpected, 0, off})
 		}
 		if len(keys) == 0 {
 			return
@@ -148,7 +166,7 @@ func (e *expectation) end() {
 	sh := e.steps[0].r.shard
 	sh.lock()
 	for _, s := range slices.Backward(e.steps) { // children first, so that they are reaped first
-		s.r.dropExpected(e.m.id, s.n)
+		s.r.dropExpected(e.m.id, s)
 		e.ix.reap(s.r)
 	}
 	sh.unlock()
@@ -157,61 +175,87 @@ func (e *expectation) end() {
 	e.ix.sizes.leave(e.size)
 }
 
-// expected counts the live expectations of a run. Published is, per member, the
-// longest of them.
+// inPath cuts the blocks [a, b) of a path into its runs.
+func inPath(path []expectStep, l layer, a, b uint32) (out []expectStep) {
+	base := uint32(0)
+	for _, s := range path {
+		from, to := max(a, base), min(b, base+s.to)
+		if from < to {
+			out = append(out, expectStep{s.r, l, from - base, to - base})
+		}
+		base += s.to
+	}
+	return out
+}
+
+// expected counts the live expectations of a run. Published is, per member and
+// layer, their union.
 type expected struct{ rows []expectedRow }
 
 type expectedRow struct {
-	member pod.Member
-	n      uint32 // blocks
-	count  uint32 // placements that expect just as many
+	member   pod.Member
+	layer    layer
+	from, to uint32
+	count    uint32 // placements that expect just this
 }
 
-func (x *expected) longest(m pod.Member) (n uint32) {
-	for i := range x.rows {
-		if row := &x.rows[i]; row.member == m {
-			n = max(n, row.n)
-		}
-	}
-	return n
-}
-
-// addExpected expects the first n blocks of the run. The shard is locked.
-func (r *run) addExpected(m pod.Member, n uint32) {
+// addExpected expects a stretch of the run. The shard is locked.
+func (r *run) addExpected(m pod.Member, s expectStep) {
 	if r.expect == nil {
 		r.expect = &expected{}
 	}
-	was := r.expect.longest(m)
-	if row := r.expect.row(m, n); row != nil {
+	if row := r.expect.row(m, s); row != nil {
 		row.count++
 		return
 	}
-	r.expect.rows = append(r.expect.rows, expectedRow{m, n, 1})
-	if n > was {
-		r.hold(m, layerExpected, was, n)
-	}
+	r.expect.rows = append(r.expect.rows, expectedRow{m, s.layer, s.from, s.to, 1})
+	r.hold(m, s.layer, s.from, s.to)
 }
 
 // dropExpected takes one of them back. The shard is locked; the caller reaps.
-func (r *run) dropExpected(m pod.Member, n uint32) {
-	row := r.expect.row(m, n)
+func (r *run) dropExpected(m pod.Member, s expectStep) {
+	row := r.expect.row(m, s)
 	if row.count--; row.count > 0 {
 		return
 	}
 	rows := r.expect.rows
 	*row = rows[len(rows)-1]
 	r.expect.rows = rows[:len(rows)-1]
-	if now := r.expect.longest(m); now < n {
-		r.release(m, layerExpected, now, n)
+	for a := s.from; a < s.to; { // release what no other row expects
+		covered, next := r.expect.from(m, s.layer, a)
+		next = min(next, s.to)
+		if !covered {
+			r.release(m, s.layer, a, next)
+		}
+		a = next
 	}
 	if len(r.expect.rows) == 0 {
 		r.expect = nil
 	}
 }
 
-func (x *expected) row(m pod.Member, n uint32) *expectedRow {
+// from reports whether some row covers a, and up to where that is so.
+func (x *expected) from(m pod.Member, l layer, a uint32) (covered bool, until uint32) {
+	next := uint32(math.MaxUint32) // where the first row behind a begins
 	for i := range x.rows {
-		if row := &x.rows[i]; row.member == m && row.n == n {
+		row := &x.rows[i]
+		switch {
+		case row.member != m || row.layer != l || row.to <= a:
+		case row.from <= a:
+			until = max(until, row.to)
+		default:
+			next = min(next, row.from)
+		}
+	}
+	if until > a {
+		return true, until
+	}
+	return false, next
+}
+
+func (x *expected) row(m pod.Member, s expectStep) *expectedRow {
+	for i := range x.rows {
+		if row := &x.rows[i]; row.member == m && row.layer == s.layer && row.from == s.from && row.to == s.to {
 			return row
 		}
 	}

@@ -22,6 +22,10 @@ type fold struct {
 	plain bitset // every block so far announced on the GPU
 	mixed bitset // every block so far held somehow; have a row
 	again bool   // some member had a match at another block size
+	// hybrids is set when some member has several cache groups: the trail is
+	// kept, and most is the number of blocks an engine can reuse of the prompt.
+	hybrids *Index
+	most    int
 }
 
 // run takes in a run of which the first n blocks match, n > 0.
@@ -31,6 +35,9 @@ func (f *fold) run(groups []group, n uint32) {
 		g := &groups[i]
 		if g.start > 0 {
 			break
+		}
+		if g.layer >= layerWindow {
+			continue
 		}
 		here.or(g.members, f.words)
 		if g.layer == layer(event.TierGPU) && g.endNow() >= n {
@@ -52,6 +59,9 @@ func (f *fold) run(groups []group, n uint32) {
 	}
 	if mixed != 0 {
 		f.sweep(groups, n)
+	}
+	if f.hybrids != nil {
+		f.out.trail = append(f.out.trail, step{groups, n})
 	}
 	f.base += int(n)
 }
@@ -87,6 +97,9 @@ func (f *fold) sweep(groups []group, n uint32) {
 		g := &groups[i]
 		if g.start >= n {
 			break
+		}
+		if g.layer >= layerWindow {
+			continue
 		}
 		end := min(g.endNow(), n)
 		if g.members.words == nil {
@@ -138,12 +151,16 @@ func (f *fold) done() bool {
 	return any == 0
 }
 
-// finish gives a row to those who held all of the path on the GPU.
+// finish gives a row to those who held all of the path on the GPU, and cuts
+// what the windows of hybrid models do not allow.
 func (f *fold) finish() {
 	for i := range f.words {
 		for w := f.plain[i]; w != 0; w &= w - 1 {
 			f.enter(pod.Member(i*64 + bits.TrailingZeros64(w)))
 		}
+	}
+	if f.hybrids != nil {
+		f.shorten()
 	}
 	if f.again {
 		f.merge()
@@ -163,11 +180,6 @@ func (f *fold) merge() {
 			*y = *x
 		}
 		out.slot[out.Matches[e].Member] = uint16(e)
-		last := len(out.Matches) - 1
-		if i != last {
-			out.Matches[i], out.rows[i] = out.Matches[last], out.rows[last]
-			out.slot[out.Matches[i].Member] = uint16(i)
-		}
-		out.Matches, out.rows = out.Matches[:last], out.rows[:last]
+		out.remove(i)
 	}
 }

@@ -65,6 +65,7 @@ type Index struct {
 	admin   sync.Mutex // Register, and one Sweep at a time
 	members [pod.MaxMembers]atomic.Pointer[member]
 	words   atomic.Int32 // 64-bit words that hold every member registered so far
+	hybrids atomic.Int32 // members with several cache groups
 
 	sweep sweeper
 	// Counters of what Sweep did.
@@ -119,7 +120,7 @@ func (ix *Index) Register(id pod.Member, o Owner) {
 	}
 	m.owner, m.stats = o, MemberStats{}
 	m.told.Store(int32(o.BlockSize))
-	m.rev.hint = o.Blocks
+	m.rev.hint, m.capacity = o.Blocks, o.capacity()
 	m.mu.Unlock()
 	ix.words.Store(max(ix.words.Load(), int32(id)/64+1))
 	ix.members[id].Store(m)

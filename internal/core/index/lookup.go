@@ -17,7 +17,7 @@ func (ix *Index) Lookup(p *block.Prompt, out *Result) {
 			continue
 		}
 		space := ix.hasher.Space(block.Namespace{Model: p.Model, LoRA: p.LoRA, Salt: p.Salt, Size: size})
-		ix.walk(space, tokens, size, out)
+		ix.walk(space, tokens, size, (len(p.Tokens)-1)/size, out)
 	}
 }
 
@@ -29,9 +29,14 @@ func known(p *block.Prompt) []uint32 {
 	return p.Tokens
 }
 
-func (ix *Index) walk(space block.Space, tokens []uint32, size int, out *Result) {
+// walk looks one block size up. most is the number of blocks an engine can
+// reuse of the prompt: all but the one with its last token.
+func (ix *Index) walk(space block.Space, tokens []uint32, size, most int, out *Result) {
 	h := ix.hasher
-	f := fold{out: out, from: len(out.Matches), size: size, words: int(ix.words.Load())}
+	f := fold{out: out, from: len(out.Matches), size: size, words: int(ix.words.Load()), most: most}
+	if ix.hybrids.Load() > 0 {
+		f.hybrids = ix
+	}
 	second := ix.clock.Load()
 	blocks := len(tokens) / size
 
@@ -64,7 +69,8 @@ func (ix *Index) walk(space block.Space, tokens []uint32, size int, out *Result)
 
 // scratch is what a lookup needs besides its stack.
 type scratch struct {
-	rows []row // parallel to Matches
+	rows  []row  // parallel to Matches
+	trail []step // the path of a block size, when a member is hybrid
 	// slot[m] is m's row if Matches says so there: never cleared, never wrong.
 	slot []uint16
 }

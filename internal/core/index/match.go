@@ -12,10 +12,19 @@ type Match struct {
 	Size   int // tokens per block
 	// Depth counts blocks announced by the engine or expected from our own
 	// placements; Announced leaves the expected ones out.
+	//
+	// For a hybrid model both are what the engine can use of this prompt: it
+	// computes the last token anew, and what it then needs of each window counts.
 	Depth, Announced int
 	// Fastest counts, of the Announced blocks, those whose fastest copy lies on
 	// each tier; the entries add up to Announced.
 	Fastest [event.NumTiers]int
+	// Beyond counts the blocks behind Depth that the member holds in vain: a
+	// sliding window of its model lacks some that a hit there needs.
+	Beyond int
+	// Approximate is set when the model has cache groups whose rule is not
+	// known: the engine may find less than Depth.
+	Approximate bool
 }
 
 // Result is caller-owned and reused: a lookup writes Matches and allocates

@@ -14,26 +14,31 @@ import (
 type member struct {
 	// What every event reads stands together: decoding goes round the members,
 	// and each line of memory it touches is fetched anew.
-	mu     sync.Mutex
-	size   atomic.Int32 // tokens per block, 0 = not known yet; written under mu
-	told   atomic.Int32 // Owner.BlockSize
-	id     pod.Member
-	sizing sizing
-	groups groups
-	rev    reverse
-	others others
-	named  named
-	sink   uint64
-	chunks map[uint64]*chunk // hash of an offload chunk -> its places
-	parked orphans
-	stats  MemberStats
-	owner  Owner
-	expiry int64 // when the TTL is due next
+	mu       sync.Mutex
+	size     atomic.Int32 // tokens per block, 0 = not known yet; written under mu
+	told     atomic.Int32 // Owner.BlockSize
+	id       pod.Member
+	sizing   sizing
+	capacity int // Owner's, 0 = not told
+	groups   groups
+	rev      reverse
+	others   others
+	named    named
+	sink     uint64
+	chunks   map[uint64]*chunk // hash of an offload chunk -> its places
+	parked   orphans
+	stats    MemberStats
+	owner    Owner
+	hybrid   atomic.Pointer[hybrid] // nil = one cache group
+	expiry   int64                  // when the TTL is due next
 
 	// Scratch of one event.
 	keys []block.Key
 	// vacated are due places whose last hash left during the event.
 	vacated []place
+	// came and gone are hashes that began and ceased to be live in it; kept for
+	// members with windows only.
+	came, gone []standing
 
 	expected expectations
 }

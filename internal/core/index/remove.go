@@ -6,6 +6,7 @@ import "github.com/eppctl/eppctl/internal/core/event"
 // were not known. m.mu is held.
 func (ix *Index) remove(m *member, t event.Tier, hashes []uint64) (unknown int) {
 	var w withdrawal
+	m.gone = m.gone[:0]
 	misses := 0
 	for i, hash := range hashes {
 		at, ok := m.rev.beside(hash)
@@ -25,6 +26,7 @@ func (ix *Index) remove(m *member, t event.Tier, hashes []uint64) (unknown int) 
 		}
 	}
 	w.flush(ix, m)
+	ix.hideWindows(m, m.gone)
 	return unknown
 }
 
@@ -37,6 +39,9 @@ func (ix *Index) takeAt(m *member, w *withdrawal, at uint32, t event.Tier) {
 	p := place{s.run, s.off + at%segBlocks}
 	m.rev.lowerIn(s, at, t)
 	m.rev.recent = at
+	if m.groups.windows != nil && s.any()>>(at%segBlocks)&1 == 0 {
+		m.gone = append(m.gone, standing{m.rev.log.hash(at), p})
+	}
 	if !m.others.drop(p, layer(t)) {
 		w.add(ix, m, p, layer(t))
 	}
@@ -45,7 +50,7 @@ func (ix *Index) takeAt(m *member, w *withdrawal, at uint32, t event.Tier) {
 // unplace takes the hash at a place from all tiers, because it now means another place.
 func (ix *Index) unplace(m *member, at uint32, d due) {
 	var w withdrawal
-	p := m.rev.log.place(at)
+	p, hash := m.rev.log.place(at), m.rev.log.hash(at)
 	for t := range event.NumTiers {
 		if !m.rev.on(at, t) {
 			continue
@@ -61,36 +66,7 @@ func (ix *Index) unplace(m *member, at uint32, d due) {
 		}
 	}
 	w.flush(ix, m)
-}
-
-// withdrawal gathers neighbouring blocks, which evictions mostly are, so that
-// the run's lock is taken once for all of them.
-type withdrawal struct {
-	run    uint32
-	lo, hi uint32 // [lo, hi), empty when equal
-	layer  layer
-}
-
-func (w *withdrawal) add(ix *Index, m *member, p place, l layer) {
-	if w.hi > w.lo && w.run == p.run && w.layer == l {
-		if p.off == w.hi {
-			w.hi++
-			return
-		}
-		if p.off+1 == w.lo {
-			w.lo--
-			return
-		}
-	}
-	w.flush(ix, m)
-	*w = withdrawal{p.run, p.off, p.off + 1, l}
-}
-
-func (w *withdrawal) flush(ix *Index, m *member) {
-	if w.hi > w.lo {
-		ix.withdraw(m, w.run, w.layer, w.lo, w.hi)
-		w.hi = w.lo
-	}
+	ix.hideWindows(m, []standing{{hash, p}})
 }
 
 // withdraw takes a stretch of a run from the member.

@@ -13,15 +13,17 @@ import (
 type MemberStats struct {
 	BlockSize int // tokens, 0 = not known yet
 	Group     int // the KV cache group that is indexed, -1 = none yet
-	// Others are the cache groups left out. A member that has any is predicted
-	// from its full-attention blocks alone, hence too high at times.
-	Others []GroupKind
+	// Others are the further cache groups of a hybrid model. Approximate is set
+	// when one of them is of a kind that is not known: matches are too long at
+	// times.
+	Others      []GroupKind
+	Approximate bool
 	// Blocks counts the distinct hashes held per tier, Copies the copies as the
 	// engine counts them, Chunks the offload chunks.
 	Blocks, Copies [event.NumTiers]int
 	Chunks         int
-	// Inflated is set when the copies on the GPU exceed what the engine can
-	// hold: it repeated stores without making copies, and only a reset helps.
+	// Inflated is set while more distinct blocks count as held on the GPU than
+	// the engine has: removals were lost, and only a reset helps.
 	Inflated     bool
 	Expectations int // live
 	OrphansNow   int // parked
@@ -31,6 +33,9 @@ type MemberStats struct {
 	Unknown                                     uint64 // hashes of removals and placeholders
 	OrphansParked, OrphansAttached, OrphansLost uint64
 	Purges                                      uint64
+	// Breaches counts how often the copies on the GPU came to exceed the
+	// engine's blocks, so that all but one copy of each block was forgotten.
+	Breaches uint64
 }
 
 // Member returns the statistics of a member; false if it is not registered.
@@ -47,25 +52,21 @@ func (ix *Index) Member(id pod.Member) (MemberStats, bool) {
 		s.Group = m.groups.indexed
 	}
 	s.Others = slices.Clone(m.groups.others)
+	if h := m.hybrid.Load(); h != nil {
+		s.Approximate = h.approximate
+	}
 	s.Blocks = m.rev.tiers
 	for t := range s.Copies {
-		s.Copies[t] = s.Blocks[t] + m.rev.again[t]
+		s.Copies[t], _ = m.copies(event.Tier(t))
 	}
 	s.Chunks = len(m.chunks)
-	// vLLM keeps one block of its pool for itself.
-	s.Inflated = m.owner.Blocks > 0 && s.Copies[event.TierGPU] > m.owner.Blocks-m.reserved()
+	n, again := m.copies(event.TierGPU)
+	s.Inflated = m.capacity > 0 && n-again > m.capacity
 	s.OrphansNow, s.OrphanBlocks = m.parked.events, m.parked.blocks
 	m.expected.mu.Lock()
 	s.Expectations = len(m.expected.live)
 	m.expected.mu.Unlock()
 	return s, true
-}
-
-func (m *member) reserved() int {
-	if m.owner.Engine == pod.EngineVLLM {
-		return 1
-	}
-	return 0
 }
 
 // Stats is the state of the whole index.

@@ -109,7 +109,7 @@ func (r *run) follow(keys []block.Key, off, n uint32) ([]block.Key, uint32) {
 // laid. What it covers is covered already; the shard is not locked.
 func (ix *Index) enter(m *member, c *chain, path []stretch, second, near uint32) {
 	t, hashes := c.layer.tier(), c.hashes
-	m.vacated = m.vacated[:0]
+	m.vacated, m.came = m.vacated[:0], m.came[:0]
 	for i := range path {
 		s := &path[i]
 		for off := s.off; off < s.off+s.n; off++ {
@@ -125,6 +125,7 @@ func (ix *Index) enter(m *member, c *chain, path []stretch, second, near uint32)
 				}
 				// The engine uses the hash elsewhere now (a restart without a
 				// clear, a repeat under another parent).
+				ix.showCame(m)
 				ix.unplace(m, at, due{c.layer, path[i:], off + 1})
 				slot, at, ok = m.rev.find(hash)
 			}
@@ -140,6 +141,9 @@ func (ix *Index) enter(m *member, c *chain, path []stretch, second, near uint32)
 					near = at
 				} else {
 					near = m.rev.insert(slot, hash, p, t, near)
+					if m.groups.windows != nil {
+						m.came = append(m.came, standing{hash, p})
+					}
 				}
 			}
 			if t != event.TierGPU {
@@ -147,6 +151,13 @@ func (ix *Index) enter(m *member, c *chain, path []stretch, second, near uint32)
 			}
 		}
 	}
+	ix.showCame(m)
+}
+
+// showCame shows the windows of what came alive so far.
+func (ix *Index) showCame(m *member) {
+	ix.showWindows(m, m.came)
+	m.came = m.came[:0]
 }
 
 // storeNamed handles a store that names hashes and no tokens: a copy on one more

@@ -55,6 +55,7 @@ func (ix *Index) expire(m *member, now int64) {
 		return int32(uint32((now-ix.ttl)/int64(time.Second))-stored) > 0
 	}
 	var w withdrawal
+	m.gone = m.gone[:0]
 	for t := event.TierHost; t < event.NumTiers; t++ {
 		if m.rev.tiers[t] == 0 {
 			continue
@@ -67,9 +68,12 @@ func (ix *Index) expire(m *member, now int64) {
 				if s.tiers[t]>>i&1 == 0 {
 					continue
 				}
-				p := place{s.run, s.off + i}
+				p, hash := place{s.run, s.off + i}, m.rev.log.hash(at+i)
 				m.rev.forgetAgain(at+i, t)
 				m.rev.lower(at+i, t)
+				if m.groups.windows != nil && s.any()>>i&1 == 0 {
+					m.gone = append(m.gone, standing{hash, p})
+				}
 				ix.expired.Add(1)
 				if !m.others.drop(p, layer(t)) {
 					w.add(ix, m, p, layer(t))
@@ -78,6 +82,8 @@ func (ix *Index) expire(m *member, now int64) {
 		}
 	}
 	w.flush(ix, m)
+	ix.hideWindows(m, m.gone)
+	ix.expireWindows(m, old)
 	for hash, c := range m.chunks {
 		if old(c.stored) {
 			ix.dropChunk(m, hash, c)
