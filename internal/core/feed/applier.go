@@ -67,15 +67,15 @@ func (s *subscriber) applyAll(ctx context.Context) {
 // notice takes up what identify and setReplay left.
 func (s *subscriber) notice() {
 	if s.replayAt.Load() != nil {
-		s.perform(s.order.replayable(now()), nil)
+		s.perform(s.order.replayable(Now()), nil)
 	}
 	if id := s.seen.Load(); id != nil {
-		s.perform(s.order.identify(*id, now()), nil)
+		s.perform(s.order.identify(*id, Now()), nil)
 	}
 }
 
 func (s *subscriber) handle(it *item) {
-	t := now()
+	t := Now()
 	switch it.kind {
 	case itemUp:
 		s.session, s.stamped = it.session, false
@@ -101,7 +101,7 @@ func (s *subscriber) perform(st step, live *item) {
 	case replay:
 		s.show()
 		end, why := s.fetch(st)
-		t := now()
+		t := Now()
 		s.purge(s.order.ended(end, why, t).purge)
 		if live != nil {
 			s.perform(s.order.settle(live.seq, t), live)
@@ -133,7 +133,7 @@ func (s *subscriber) fetch(st step) (end replayEnd, why string) {
 
 // replayed is the reply function of a running replay.
 func (s *subscriber) replayed(seq uint64, payload []byte, first bool) (next uint64, ok bool) {
-	st := s.order.replayed(seq, first, now())
+	st := s.order.replayed(seq, first, Now())
 	s.purge(st.purge)
 	if st.do == apply {
 		s.index(payload)
@@ -149,7 +149,7 @@ func (s *subscriber) index(payload []byte) (at float64) {
 	if err != nil {
 		b.Events = b.Events[:0]
 	}
-	t := now()
+	t := Now()
 	cleared := false
 	for i := range b.Events {
 		e := &b.Events[i]
@@ -192,7 +192,7 @@ func (s *subscriber) lag(stamp float64, arrived int64) {
 	if stamp <= 0 {
 		return
 	}
-	delay := float64(now())/1e9 - stamp
+	delay := float64(Now())/1e9 - stamp
 	if !s.stamped || delay < s.promptly {
 		s.promptly, s.stamped = delay, true
 	}
@@ -214,7 +214,7 @@ func (s *subscriber) purge(cause string) {
 // show publishes the state where it differs from the one shown.
 func (s *subscriber) show() {
 	state, why := s.order.state()
-	t := now()
+	t := Now()
 	seq := s.order.live.seq
 	if s.order.applied.ok { // a replay may be ahead of the live stream
 		seq = max(seq, s.order.applied.seq)

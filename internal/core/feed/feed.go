@@ -38,9 +38,6 @@ type Options struct {
 	ResolveEvery time.Duration // between two look-ups of a DNS name; default 30 s
 }
 
-// now is the clock of everything in the feed, in ns.
-func now() int64 { return time.Now().UnixNano() }
-
 const (
 	defaultResolveEvery = 30 * time.Second
 	// discoverTimeout bounds one round of questions to an engine.
@@ -96,7 +93,7 @@ func New(f *view.Fleet, o Options) *Feed {
 	fd := &Feed{fleet: f, opts: o, replayer: newReplayer(d), pods: map[string]*keeper{}}
 	fd.gates = gates{dialer: d, log: o.Log, open: map[string]*gate{}, refused: map[string]uint64{}}
 	fd.ctx, fd.cancel = context.WithCancel(context.Background())
-	fd.devices = NewDevices(o.HTTP, now, o.DeviceExporters...)
+	fd.devices = NewDevices(o.HTTP, Now, o.DeviceExporters...)
 	fd.wg.Go(func() { fd.devices.Run(fd.ctx) })
 	fd.wg.Go(fd.sweep)
 	return fd
@@ -105,7 +102,7 @@ func New(f *view.Fleet, o Options) *Feed {
 // sweep lets the index age, about once a second.
 func (f *Feed) sweep() {
 	for sleep(f.ctx, sweepEvery) == nil {
-		f.fleet.Index.Sweep(now())
+		f.fleet.Index.Sweep(Now())
 	}
 }
 

@@ -391,7 +391,7 @@ func TestFeedChurn(t *testing.T) {
 	wg.Wait()
 	f.Apply(nil)
 	if s := fleet.Index.Stats(); s.Blocks != 0 {
-		fleet.Index.Sweep(now() + int64(time.Hour))
+		fleet.Index.Sweep(Now() + int64(time.Hour))
 		if s = fleet.Index.Stats(); s.Blocks != 0 {
 			t.Errorf("%d blocks without an owner", s.Blocks)
 		}

@@ -167,7 +167,7 @@ func (s *subscriber) receive(ctx context.Context, src FrameSource) error {
 		if err != nil {
 			continue
 		}
-		if !s.queue.put(ctx, item{seq: seq, payload: payload, at: now()}) {
+		if !s.queue.put(ctx, item{seq: seq, payload: payload, at: Now()}) {
 			s.count.add(func(c *Counters) { c.QueueDrops++ })
 		}
 	}

@@ -193,7 +193,7 @@ func TestPublisherComesAndGoes(t *testing.T) {
 	if r.state() != view.Connecting {
 		t.Fatalf("state %v", r.state())
 	}
-	r.sub.identify(identity{id: 1, at: now()})
+	r.sub.identify(identity{id: 1, at: Now()})
 	var want []string
 	for i := range uint64(50) {
 		p, err := zmtp.Listen(addr, zmtp.Options{})
@@ -495,13 +495,13 @@ func TestIdentityChange(t *testing.T) {
 	p := publisher(t, "127.0.0.1:0", zmtp.Options{})
 	r := subscribe(t, to(p), "").start()
 	subscribed(t, p)
-	r.sub.identify(identity{id: 100, at: now()})
+	r.sub.identify(identity{id: 100, at: Now()})
 	p.Send("", 0, stored(1))
 	r.waitOps("+1")
 	p.Close()
 	p = publisher(t, p.Addr(), zmtp.Options{})
 	subscribed(t, p)
-	r.sub.identify(identity{id: 200, at: now()})
+	r.sub.identify(identity{id: 200, at: Now()})
 	r.waitOps("+1 purge")
 	if c := r.counters(); c.Purges[purgeIdentity] != 1 {
 		t.Errorf("%v", c.Purges)
@@ -538,7 +538,7 @@ func TestLag(t *testing.T) {
 	r := subscribe(t, nil, "")
 	r.sub.order.connected, r.sub.order.confirmed, r.sub.order.history = true, true, whole
 	skew := 1000.0
-	stamp := func(late float64) float64 { return float64(now())/1e9 - skew - late }
+	stamp := func(late float64) float64 { return float64(Now())/1e9 - skew - late }
 	r.sub.lag(stamp(1), 0)
 	r.sub.lag(stamp(0), 0)
 	r.sub.lag(stamp(3), 0)

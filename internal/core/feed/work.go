@@ -79,7 +79,7 @@ func (w *work) scrape(s pod.Spec) {
 		id: k.pod.ID, url: url, parse: telemetry.ParseOptions{Engine: s.Engine, Model: s.Model},
 		board: f.fleet.Telemetry, client: f.opts.HTTP,
 		every: f.opts.ScrapeInterval, timeout: f.opts.ScrapeTimeout, maxBytes: f.opts.ScrapeBytes, carry: f.opts.Carry,
-		now: now, counters: &f.scrapes,
+		now: Now, counters: &f.scrapes,
 		device: func() telemetry.Device { return f.devices.Of(s.Device) },
 		sampled: func(s *telemetry.Sample, restart string) {
 			k.sampled(s, restart)
