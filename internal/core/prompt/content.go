@@ -12,6 +12,13 @@ func (w *walker) promptField() error {
 	w.prompt = content{form: other}
 	p := &w.prompt
 	kind := w.d.PeekKind()
+	if kind == '[' {
+		if list, shift, ok := tokenizer.TakeIDs(w.d, w.lim.Tokens); ok {
+			w.shift += shift
+			*p = content{form: ids, prompts: 1, ids: list}
+			return nil
+		}
+	}
 	raw, err := w.d.ReadValue()
 	if err != nil {
 		return err

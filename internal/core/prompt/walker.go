@@ -13,9 +13,10 @@ import (
 // walker reads a body once, token by token, and builds no tree. Where a key
 // comes twice the last one counts, as in Python.
 type walker struct {
-	d   *jsontext.Decoder
-	r   *Request
-	lim Limits
+	d     *jsontext.Decoder
+	shift int64 // makes d's offsets those of the body
+	r     *Request
+	lim   Limits
 
 	prompt    content // prompt, text, input_ids, messages or input
 	around    content // tools, instructions, system
@@ -75,7 +76,7 @@ func (w *walker) body(b []byte) *Problem {
 		w.python, w.unread = true, true
 		return nil
 	}
-	return invalidJSON(w.d.InputOffset())
+	return invalidJSON(w.shift + w.d.InputOffset())
 }
 
 func (w *walker) read(b []byte) error {

@@ -5,16 +5,16 @@ import (
 	"encoding/json/jsontext"
 	"errors"
 	"io"
-	"math"
-	"slices"
 )
 
 // NewDecoder reads JSON as an engine's Python does: duplicate keys are legal
 // (the last wins) and invalid UTF-8 inside strings is no reason to refuse.
 func NewDecoder(b []byte) *jsontext.Decoder {
 	// A bytes.Buffer is read in place, any other reader is copied.
-	return jsontext.NewDecoder(bytes.NewBuffer(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return jsontext.NewDecoder(bytes.NewBuffer(b), lenient...)
 }
+
+var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
 // ErrNotObject is returned by Members for a value that is no object.
 var ErrNotObject = errors.New("not a JSON object")
@@ -59,44 +59,4 @@ func End(d *jsontext.Decoder) error {
 		return err
 	}
 	return errors.New("more than one JSON value")
-}
-
-// Errors of AppendIDs.
-var (
-	ErrNotIDs  = errors.New("not a list of token ids")
-	ErrManyIDs = errors.New("too many token ids")
-)
-
-// AppendIDs appends the ids of a JSON array to dst, at most limit of them. raw
-// must be valid JSON. Anything but integers of 32 bits is ErrNotIDs: an engine
-// may round 1.0 down to an id, but which does is not known.
-func AppendIDs(dst []uint32, raw []byte, limit int) ([]uint32, error) {
-	if len(raw) < 2 || raw[0] != '[' {
-		return dst, ErrNotIDs
-	}
-	from := len(dst)
-	dst = slices.Grow(dst, min(bytes.Count(raw, []byte{','})+1, limit))
-	var id uint64
-	digits := 0
-	for _, c := range raw[1:] {
-		switch {
-		case c >= '0' && c <= '9':
-			if id = id*10 + uint64(c-'0'); id > math.MaxUint32 {
-				return dst[:from], ErrNotIDs
-			}
-			digits++
-		case c == ',' || c == ']':
-			if digits > 0 {
-				if len(dst)-from == limit {
-					return dst[:from], ErrManyIDs
-				}
-				dst = append(dst, uint32(id))
-			}
-			id, digits = 0, 0
-		case c == ' ' || c == '\n' || c == '\t' || c == '\r':
-		default:
-			return dst[:from], ErrNotIDs
-		}
-	}
-	return dst, nil
 }
