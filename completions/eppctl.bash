@@ -12,7 +12,18 @@ __eppctl_debug()
 __eppctl_init_completion()
 {
     COMPREPLY=()
-    _get_comp_words_by_ref "$@" cur prev words cword
+    if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+        _get_comp_words_by_ref "$@" cur prev words cword
+        return
+    fi
+    local line="${COMP_LINE:0:COMP_POINT}"
+    read -r -a words <<< "${line}"
+    if [[ ${line} == *[[:blank:]] ]]; then
+        words+=("")
+    fi
+    cword=$((${#words[@]} - 1))
+    cur="${words[cword]}"
+    prev="${words[cword > 0 ? cword - 1 : 0]}"
 }
 
 # This function calls the eppctl program to obtain the completion

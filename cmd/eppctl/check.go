@@ -13,22 +13,22 @@ import (
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/inspect"
 	"github.com/eppctl/eppctl/internal/inspect/check"
+	"github.com/eppctl/eppctl/internal/serve"
 )
 
 type checkOptions struct {
 	check.Command
-	config     string
-	configOnly bool
+	config string
 }
 
 // newCheck builds the command; run replaces the probing, for tests.
-func newCheck(a *app, run func(ctx context.Context, o *checkOptions, config string, pods []pod.Spec) error) *cobra.Command {
+func newCheck(a *app, run func(ctx context.Context, o *checkOptions, config check.Config) error) *cobra.Command {
 	o := &checkOptions{}
 	if run == nil {
-		run = func(ctx context.Context, o *checkOptions, config string, pods []pod.Spec) error {
+		run = func(ctx context.Context, o *checkOptions, config check.Config) error {
 			transport := &http.Transport{DisableKeepAlives: true} // and no proxy: pods are reached as Envoy reaches them
 			o.Prober = &feed.Prober{Client: &http.Client{Transport: transport}}
-			return o.Run(ctx, config, pods, a.streams)
+			return o.Run(ctx, config, a.streams)
 		}
 	}
 	cmd := &cobra.Command{
@@ -36,7 +36,8 @@ func newCheck(a *app, run func(ctx context.Context, o *checkOptions, config stri
 		Short: "Check the configuration and every pod's ports",
 		Long: `Check the configuration, then every pod: does it answer, which engine and model
 is it, can its metrics page be read, do its event and replay ports speak ZeroMQ,
-does it tokenize, and does it say the same as the file. One line per fact.`,
+does it tokenize, and does it say the same as the file: the names of models above
+all. The folder of the endpoints file must be writable. One line per fact.`,
 		Example: `  # before a start, or in CI
   eppctl check --config eppctl.yaml
 
@@ -54,6 +55,9 @@ does it tokenize, and does it say the same as the file. One line per fact.`,
 			if err := oneOf(cmd, "fail-on", []string{"warning", "error"}); err != nil {
 				return err
 			}
+			if err := positive(cmd, "timeout"); err != nil {
+				return err
+			}
 			cfg, err := a.loadConfig(o.config)
 			if err != nil {
 				return err
@@ -62,24 +66,29 @@ does it tokenize, and does it say the same as the file. One line per fact.`,
 			if err != nil {
 				return err
 			}
-			if o.configOnly {
-				fmt.Fprintf(a.streams.Out, "ok  %s  %d pods, %d models\n", cfg.Path, len(cfg.Pods), len(cfg.Models))
-				return nil
-			}
 			ctx, stop := interruptible(cmd.Context())
 			defer stop()
-			return run(ctx, o, cfg.Path, pods)
+			return run(ctx, o, compared(cfg, pods))
 		},
 	}
 	configFlag(cmd, &o.config)
 	f := cmd.Flags()
-	f.BoolVar(&o.configOnly, "config-only", false, "only read the file")
+	f.BoolVar(&o.ConfigOnly, "config-only", false, "only read the file")
 	f.DurationVar(&o.Timeout, "timeout", 10*time.Second, "for one pod")
 	f.StringVarP(&o.Format, "output", "o", "table", "table, json, yaml")
 	f.StringVar(&o.FailOn, "fail-on", "warning", "mildest finding that makes the exit code 3: warning, error")
 	enum(cmd, "output", check.Formats())
 	enum(cmd, "fail-on", []string{"warning", "error"})
 	return cmd
+}
+
+// compared is the part of the configuration that can be held against the world.
+func compared(cfg *serve.Config, pods []pod.Spec) check.Config {
+	c := check.Config{Path: cfg.Path, Pods: pods, Whole: len(pods) == len(cfg.Pods), EndpointsFile: cfg.Envoy.EndpointsFile}
+	for _, m := range cfg.Models {
+		c.Models = append(c.Models, check.Model{Name: m.Name, Aliases: m.Aliases, Adapters: m.Adapters})
+	}
+	return c
 }
 
 // choose picks the named pods, all of them without a name.

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -16,21 +18,30 @@ const completionTime = 300 * time.Millisecond
 
 type completer = func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective)
 
+// ask gives a running serve the time of a completion.
+func (a *app) ask(cmd *cobra.Command, addr string, call func(context.Context, *inspect.Client) error) bool {
+	_ = bindEnv(cmd.Flags(), a.getenv) // a bad variable shows when the command runs
+	if f := cmd.Flag("addr"); f != nil {
+		addr = f.Value.String()
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
+	defer cancel()
+	c, err := inspect.NewClient(addr, inspect.Timeouts{Dial: completionTime, Total: completionTime})
+	return err == nil && call(ctx, c) == nil
+}
+
 // completeNames offers names from a running serve, with their state, or from the
 // configuration when none answers.
 func (a *app) completeNames(kind string, addr *string) completer {
-	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		_ = bindEnv(cmd.Flags(), a.getenv) // a bad variable shows when the command runs
-		ctx, cancel := context.WithTimeout(cmd.Context(), completionTime)
-		defer cancel()
-		if c, err := inspect.NewClient(*addr, inspect.Timeouts{Dial: completionTime, Total: completionTime}); err == nil {
-			if names, err := c.Names(ctx, kind); err == nil {
-				var list []string
-				for _, n := range names {
-					list = append(list, cobra.CompletionWithDesc(n.Name, n.State))
-				}
-				return list, cobra.ShellCompDirectiveNoFileComp
+	return func(cmd *cobra.Command, _ []string, _ string) (list []string, _ cobra.ShellCompDirective) {
+		if a.ask(cmd, *addr, func(ctx context.Context, c *inspect.Client) error {
+			names, err := c.Names(ctx, kind)
+			for _, n := range names {
+				list = append(list, cobra.CompletionWithDesc(n.Name, n.State))
 			}
+			return err
+		}) {
+			return list, cobra.ShellCompDirectiveNoFileComp
 		}
 		return a.configured("", func(c *serve.Config) (list []string) {
 			for _, m := range c.Models {
@@ -38,6 +49,30 @@ func (a *app) completeNames(kind string, addr *string) completer {
 			}
 			return list
 		})
+	}
+}
+
+// offeredPicks is how many recent picks a completion lists: one screen.
+const offeredPicks = 20
+
+// completePicks offers the request ids of recent picks, newest first.
+func (a *app) completePicks(addr *string) completer {
+	return func(cmd *cobra.Command, _ []string, _ string) (list []string, _ cobra.ShellCompDirective) {
+		a.ask(cmd, *addr, func(ctx context.Context, c *inspect.Client) error {
+			picks, err := c.Picks(ctx, offeredPicks)
+			for _, p := range picks {
+				if p.RequestID == "" || strings.ContainsFunc(p.RequestID, unicode.IsSpace) {
+					continue // nothing a shell could pass on
+				}
+				what := p.Model
+				if p.Pod != nil {
+					what += " to " + *p.Pod
+				}
+				list = append(list, cobra.CompletionWithDesc(p.RequestID, strings.TrimSpace(what)))
+			}
+			return err
+		})
+		return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
 }
 
@@ -54,14 +89,29 @@ func (a *app) completePods(config *string) completer {
 	}
 }
 
-// completeAddresses offers the pods' addresses.
-func (a *app) completeAddresses(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	return a.configured("", func(c *serve.Config) (list []string) {
-		for _, p := range c.Pods {
-			list = append(list, cobra.CompletionWithDesc(p.Address, p.Name))
+// completeAddresses offers the pods' addresses, of a running serve or of the file,
+// behind those that are typed already.
+func (a *app) completeAddresses(addr *string) completer {
+	return func(cmd *cobra.Command, _ []string, typed string) (list []string, _ cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndexByte(typed, ',')+1]
+		if a.ask(cmd, *addr, func(ctx context.Context, c *inspect.Client) error {
+			pods, err := c.Pods(ctx)
+			for _, p := range pods {
+				if p.Addr != "" {
+					list = append(list, cobra.CompletionWithDesc(before+p.Addr, strings.TrimSpace(p.Name+" "+p.State)))
+				}
+			}
+			return err
+		}) {
+			return list, cobra.ShellCompDirectiveNoFileComp
 		}
-		return list
-	})
+		return a.configured("", func(c *serve.Config) (list []string) {
+			for _, p := range c.Pods {
+				list = append(list, cobra.CompletionWithDesc(before+p.Address, p.Name))
+			}
+			return list
+		})
+	}
 }
 
 func (a *app) configured(path string, list func(*serve.Config) []string) ([]string, cobra.ShellCompDirective) {

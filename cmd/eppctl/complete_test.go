@@ -32,11 +32,16 @@ func TestCompletion(t *testing.T) {
 	}
 	defer silent.Close()
 	live := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v1/names" || r.URL.Query().Get("kind") != "model" {
+		switch r.URL.String() {
+		case "/v1/names?kind=model":
+			_, _ = w.Write([]byte(`{"kind":"Names","names":[{"name":"llama-live","state":"ready"}]}`))
+		case "/v1/picks?limit=20":
+			_, _ = w.Write([]byte(`{"picks":[{"request_id":"r2","model":"m","pod":"a"},{"request_id":"two words"},{"request_id":"r1","model":"m","pod":null}]}`))
+		case "/v1/state":
+			_, _ = w.Write([]byte(`{"pods":[{"name":"a","addr":"10.0.0.1:8000","state":"ok"},{"name":"b","addr":""}]}`))
+		default:
 			http.NotFound(w, r)
-			return
 		}
-		_, _ = w.Write([]byte(`{"kind":"Names","names":[{"name":"llama-live","state":"ready"}]}`))
 	}))
 	defer live.Close()
 	const noFiles = ":4\n"
@@ -47,7 +52,11 @@ func TestCompletion(t *testing.T) {
 	}{
 		"models of a running serve": {map[string]string{"EPPCTL_ADDR": live.Listener.Addr().String()}, []string{"explain", "--model", ""}, "llama-live\tready\n" + noFiles},
 		"models of the file":        {map[string]string{"EPPCTL_CONFIG": config(t), "EPPCTL_ADDR": "127.0.0.1:1"}, []string{"explain", "--model", ""}, "llama\ngpt\nsql\n" + noFiles},
-		"addresses":                 {map[string]string{"EPPCTL_CONFIG": config(t)}, []string{"explain", "--subset", ""}, "10.0.0.7:8000\tvllm-0\n[fd00::1]:8000\tvllm-1\n" + noFiles},
+		"request ids":               {map[string]string{"EPPCTL_ADDR": live.Listener.Addr().String()}, []string{"explain", "--request-id", ""}, "r2\tm to a\nr1\tm\n:36\n"},
+		"request ids, no serve":     {map[string]string{"EPPCTL_ADDR": "127.0.0.1:1"}, []string{"explain", "--request-id", ""}, ":36\n"},
+		"live addresses":            {nil, []string{"explain", "--addr", live.Listener.Addr().String(), "--subset", ""}, "10.0.0.1:8000\ta ok\n" + noFiles},
+		"a second address":          {nil, []string{"explain", "--addr", live.Listener.Addr().String(), "--subset", "h:1,"}, "h:1,10.0.0.1:8000\ta ok\n" + noFiles},
+		"addresses of the file":     {map[string]string{"EPPCTL_CONFIG": config(t), "EPPCTL_ADDR": "127.0.0.1:1"}, []string{"explain", "--subset", ""}, "10.0.0.7:8000\tvllm-0\n[fd00::1]:8000\tvllm-1\n" + noFiles},
 		"pods":                      {nil, []string{"check", "--config", config(t), ""}, "vllm-0\t10.0.0.7:8000\nvllm-1\t[fd00::1]:8000\n" + noFiles},
 		"formats":                   {nil, []string{"explain", "-o", ""}, "table\nwide\njson\nyaml\n" + noFiles},
 		"variants":                  {nil, []string{"envoy-config", "--variant", ""}, "override-host\noriginal-dst\noriginal-dst-header\n" + noFiles},

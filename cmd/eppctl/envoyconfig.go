@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/eppctl/eppctl/internal/inspect"
 	"github.com/eppctl/eppctl/internal/serve"
 )
 
@@ -21,19 +20,25 @@ func newEnvoyConfig(a *app) *cobra.Command {
 The default keeps the pool's hosts in a file that serve maintains, so that Envoy can
 retry on another host and go on when serve is away. The original-dst variants need
 no host list, but a dead pod or a dead serve then fails the request.`,
-		Example: `  # the default, and an Envoy that runs it
-  eppctl envoy-config --endpoints-file /run/eppctl/eds.json > envoy.yaml
+		Example: `  # the default, for a serve whose envoy.endpoints_file is the default's
+  eppctl envoy-config --endpoints-file /var/lib/eppctl/endpoints.json > envoy.yaml
   envoy -c envoy.yaml
 
   # no host list, bodies pass through the picker
   eppctl envoy-config --variant original-dst --body full-duplex`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := oneOf(cmd, "variant", texts(serve.Variants())); err != nil {
+				return err
+			}
+			if err := oneOf(cmd, "body", texts(serve.Bodies())); err != nil {
+				return err
+			}
 			o.Variant, o.Body = serve.Variant(variant), serve.Body(body)
 			o.RequestBytes = int(requestBytes)
 			text, err := serve.Bootstrap(o)
 			if err != nil {
-				return &inspect.Error{Kind: inspect.Usage, Code: "E_USAGE", What: errText(err), Hint: "see: eppctl envoy-config --help", Err: err}
+				return misuse(cmd, errors.New(errText(err)))
 			}
 			_, err = a.streams.Out.Write(text)
 			return err

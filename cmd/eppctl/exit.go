@@ -9,8 +9,6 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/spf13/cobra"
-
 	"github.com/eppctl/eppctl/internal/inspect"
 	"github.com/eppctl/eppctl/internal/inspect/out"
 	"github.com/eppctl/eppctl/internal/serve"
@@ -23,7 +21,6 @@ const (
 	exitUsage       = 2
 	exitNegative    = 3
 	exitUnreachable = 4
-	exitPartial     = 5
 	exitInterrupted = 130
 )
 
@@ -37,7 +34,6 @@ var exitTable = []struct {
 	{exitUsage, "wrong usage or configuration"},
 	{exitNegative, "the answer is negative: no eligible pod, or check has findings"},
 	{exitUnreachable, "serve or an engine cannot be reached in time"},
-	{exitPartial, "partial, with --strict"},
 	{exitInterrupted, "interrupted"},
 }
 
@@ -47,30 +43,16 @@ var kinds = map[inspect.Kind]int{
 	inspect.Usage:       exitUsage,
 	inspect.Negative:    exitNegative,
 	inspect.Unreachable: exitUnreachable,
-	inspect.Partial:     exitPartial,
 	inspect.Interrupted: exitInterrupted,
 }
 
-// flagError is a mistake on the command line; only these come with usage text.
-type flagError struct {
-	cmd *cobra.Command
-	err error
-}
-
-func (e *flagError) Error() string { return e.err.Error() }
-func (e *flagError) Unwrap() error { return e.err }
-
 // finish reports err on stderr and returns the exit code.
 func finish(err error, s *out.Streams, asJSON bool) int {
-	var flag *flagError
 	var own *inspect.Error
 	var config *serve.ConfigError
 	switch {
 	case err == nil, errors.Is(err, syscall.EPIPE):
 		return exitOK // a reader that has seen enough is no failure
-	case errors.As(err, &flag):
-		fmt.Fprintf(s.Err, "eppctl: %s\n\n%s", out.Clean(flag.Error()), flag.cmd.UsageString())
-		return exitUsage
 	case errors.As(err, &own):
 	case errors.As(err, &config):
 		own = &inspect.Error{Kind: inspect.Usage, Code: "E_CONFIG", What: "the configuration cannot be used", Why: config.Error(), Err: err}
@@ -90,8 +72,9 @@ func finish(err error, s *out.Streams, asJSON bool) int {
 
 // writeError prints what failed, why, and what to do.
 func writeError(w io.Writer, e *inspect.Error) {
-	fmt.Fprintf(w, "eppctl: %s\n", out.Clean(e.What))
-	for _, part := range []string{e.Why, e.Hint} {
+	first, more, _ := strings.Cut(e.What, "\n")
+	fmt.Fprintf(w, "eppctl: %s\n", out.Clean(first))
+	for _, part := range []string{more, e.Why, e.Hint} {
 		for line := range strings.Lines(part) {
 			fmt.Fprintf(w, "  %s\n", out.Clean(strings.TrimRight(line, "\n")))
 		}

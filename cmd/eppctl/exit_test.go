@@ -64,7 +64,7 @@ func TestPrecedence(t *testing.T) {
 	if _, text, _ := try(nil, env, "version", "-o", "json"); !strings.HasPrefix(text, `{"apiVersion"`) {
 		t.Errorf("flag ignored: %s", text)
 	}
-	if code, _, errs := try(nil, map[string]string{"EPPCTL_FALLBACKS": "many"}, "envoy-config"); code != exitUsage || !strings.Contains(errs, "EPPCTL_FALLBACKS") {
+	if code, _, errs := try(nil, map[string]string{"EPPCTL_FALLBACKS": "many"}, "envoy-config"); code != exitUsage || !strings.HasPrefix(errs, "eppctl: EPPCTL_FALLBACKS: found \"many\"; expected a whole number\n") {
 		t.Errorf("bad variable: code %d, stderr %q", code, errs)
 	}
 }

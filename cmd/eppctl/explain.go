@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -50,7 +51,7 @@ asking changes nothing. A prompt leaves no trace there.`,
   eppctl explain --request-id 7d0e-19ab -o json`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 1 && args[0] != "-" {
-				return &flagError{cmd, fmt.Errorf("explain takes no argument but -, got %q", args[0])}
+				return misuse(cmd, fmt.Errorf("eppctl explain: found %q; expected no argument but -", args[0]))
 			}
 			return nil
 		},
@@ -61,7 +62,7 @@ asking changes nothing. A prompt leaves no trace there.`,
 			}
 			if len(args) == 1 {
 				if o.File != "" {
-					return &flagError{cmd, fmt.Errorf("-f and - exclude each other")}
+					return misuse(cmd, errors.New("found -f and -; expected one of them"))
 				}
 				o.File = "-"
 			}
@@ -88,8 +89,9 @@ asking changes nothing. A prompt leaves no trace there.`,
 	enum(cmd, "path", []string{"/v1/completions", "/v1/chat/completions"})
 	must(cmd.MarkFlagFilename("file", "json"))
 	must(cmd.RegisterFlagCompletionFunc("model", a.completeNames("model", &o.addr)))
-	must(cmd.RegisterFlagCompletionFunc("subset", a.completeAddresses))
-	for _, flag := range []string{"prompt", "tokens", "header", "request-id", "addr"} {
+	must(cmd.RegisterFlagCompletionFunc("subset", a.completeAddresses(&o.addr)))
+	must(cmd.RegisterFlagCompletionFunc("request-id", a.completePicks(&o.addr)))
+	for _, flag := range []string{"prompt", "tokens", "header", "addr"} {
 		must(cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions))
 	}
 	return cmd

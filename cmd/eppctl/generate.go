@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,7 +25,7 @@ func newGenerate() *cobra.Command {
 		Hidden: true,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return &flagError{cmd, errors.New("generate takes one argument, the folder to write to")}
+				return misuse(cmd, fmt.Errorf("generate: found %d arguments; expected one, the folder to write to", len(args)))
 			}
 			return nil
 		},
@@ -47,7 +48,7 @@ func newGenerate() *cobra.Command {
 func generated(root *cobra.Command) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for name, write := range map[string]func(*bytes.Buffer) error{
-		"completions/eppctl.bash": func(b *bytes.Buffer) error { return root.GenBashCompletionV2(b, true) },
+		"completions/eppctl.bash": func(b *bytes.Buffer) error { return bashCompletion(root, b, true) },
 		"completions/_eppctl":     func(b *bytes.Buffer) error { return root.GenZshCompletion(b) },
 		"completions/eppctl.fish": func(b *bytes.Buffer) error { return root.GenFishCompletion(b, true) },
 	} {
@@ -73,15 +74,80 @@ func manPages(cmd *cobra.Command, files map[string][]byte) error {
 	if err := doc.GenMan(cmd, &doc.GenManHeader{Title: strings.ToUpper(name), Section: "1", Date: &date, Source: "eppctl", Manual: "eppctl manual"}, &b); err != nil {
 		return fmt.Errorf("man page of %s: %w", name, err)
 	}
-	b.WriteString(".SH EXIT STATUS\n")
-	for _, e := range exitTable {
-		fmt.Fprintf(&b, ".TP\n%d\n%s\n", e.code, e.meaning)
-	}
-	files["man/"+name+".1"] = b.Bytes()
+	files["man/"+name+".1"] = []byte(manText(b.String()))
 	for _, c := range cmd.Commands() {
 		if err := manPages(c, files); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// manText makes of cobra's page one that reads like others: no values of switches,
+// no reference to pages that do not exist, and two sections before the last.
+func manText(page string) string {
+	page = strings.ReplaceAll(page, "[=false]", "")
+	page = strings.ReplaceAll(page, `\fBeppctl-completion(1)\fP, `, "")
+	var b strings.Builder
+	b.WriteString(".SH ENVIRONMENT\n.TP\nEPPCTL_*\nEvery flag has a variable: \\fB--admin-addr\\fP is EPPCTL_ADMIN_ADDR. A flag beats its variable.\n")
+	b.WriteString(".SH EXIT STATUS\n")
+	for _, e := range exitTable {
+		fmt.Fprintf(&b, ".TP\n%d\n%s\n", e.code, e.meaning)
+	}
+	const last = ".SH SEE ALSO\n"
+	before, after, ok := strings.Cut(page, last)
+	if !ok {
+		return page + b.String()
+	}
+	return before + b.String() + last + after
+}
+
+// bashWords is where cobra's script asks the bash-completion package for the words
+// of the command line, and bashWordsAlone the same for a shell without it: not
+// every server has that package, and an error at every TAB is worse than quotes
+// that are not understood.
+const (
+	bashWords      = "    _get_comp_words_by_ref \"$@\" cur prev words cword\n"
+	bashWordsAlone = `    if declare -F _get_comp_words_by_ref >/dev/null 2>&1; then
+        _get_comp_words_by_ref "$@" cur prev words cword
+        return
+    fi
+    local line="${COMP_LINE:0:COMP_POINT}"
+    read -r -a words <<< "${line}"
+    if [[ ${line} == *[[:blank:]] ]]; then
+        words+=("")
+    fi
+    cword=$((${#words[@]} - 1))
+    cur="${words[cword]}"
+    prev="${words[cword > 0 ? cword - 1 : 0]}"
+`
+)
+
+// bashCompletion writes the script that both the package and "completion bash" give.
+func bashCompletion(root *cobra.Command, w io.Writer, descriptions bool) error {
+	var b bytes.Buffer
+	if err := root.GenBashCompletionV2(&b, descriptions); err != nil {
+		return err
+	}
+	text := b.String()
+	if !strings.Contains(text, bashWords) {
+		return errors.New("cobra's bash script has changed: it no longer asks for its words as it did")
+	}
+	_, err := io.WriteString(w, strings.Replace(text, bashWords, bashWordsAlone, 1))
+	return err
+}
+
+// guardCompletion makes "completion bash" print that script.
+func guardCompletion(root *cobra.Command) {
+	cmd, _, err := root.Find([]string{"completion", "bash"})
+	must(err)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		plain, err := cmd.Flags().GetBool("no-descriptions")
+		if err != nil {
+			return err
+		}
+		return bashCompletion(root, cmd.OutOrStdout(), !plain)
+	}
+	cmd.Long = strings.Replace(cmd.Long, "This script depends on the 'bash-completion' package.\nIf it is not installed already, you can install it via your OS's package manager.",
+		"With the 'bash-completion' package it understands quotes; it works without.", 1)
 }

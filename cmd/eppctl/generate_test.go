@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/eppctl/eppctl/internal/inspect/out"
@@ -49,6 +51,32 @@ func TestGenerated(t *testing.T) {
 		if !bytes.Equal(files[name], again) {
 			t.Errorf("%s differs between two runs", name)
 		}
+	}
+}
+
+// TestManPages: a page names no page that is not there, and shows no Go-isms.
+func TestManPages(t *testing.T) {
+	files := sheets(t)
+	for name, text := range files {
+		if !strings.HasPrefix(name, "man/") {
+			continue
+		}
+		for _, ref := range regexp.MustCompile(`\\fB(eppctl[a-z-]*)\(1\)`).FindAllSubmatch(text, -1) {
+			if files["man/"+string(ref[1])+".1"] == nil {
+				t.Errorf("%s refers to %s(1), which does not exist", name, ref[1])
+			}
+		}
+		for _, noise := range []string{"[=false]", "[command]", "--strict "} {
+			if bytes.Contains(text, []byte(noise)) {
+				t.Errorf("%s shows %q", name, noise)
+			}
+		}
+		if !bytes.Contains(text, []byte(".SH EXIT STATUS\n.TP\n0\ndone\n")) {
+			t.Errorf("%s has no exit codes", name)
+		}
+	}
+	if !bytes.Contains(files["man/eppctl.1"], []byte("\\fBeppctl COMMAND\\fP\n")) {
+		t.Error("the synopsis of eppctl(1) is not eppctl COMMAND")
 	}
 }
 

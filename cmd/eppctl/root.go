@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,9 +11,9 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/eppctl/eppctl/internal/inspect/out"
+	"github.com/eppctl/eppctl/internal/serve"
 )
 
 // app is what every command gets from outside.
@@ -39,37 +40,53 @@ func run(args []string, in io.Reader, stdout, stderr io.Writer, getenv func(stri
 
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "eppctl",
+		Use:   "eppctl COMMAND",
 		Short: "Endpoint picker for LLM fleets behind Envoy",
 		Long: `eppctl sends each request to the pod that already holds its KV blocks.
 
 "eppctl serve" is the picker: engines tell it over ZeroMQ what they cache, Envoy
 asks it over ext_proc where a request goes. The other commands show what it sees
-and why it decides as it does.`,
-		SilenceErrors:     true,
-		SilenceUsage:      true,
-		DisableAutoGenTag: true,
-		Args:              noArgs,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+and why it decides as it does.
+
+Every flag has an environment variable: --admin-addr is EPPCTL_ADMIN_ADDR. A flag
+beats its variable, and that the configuration file.`,
+		Version:               build().Version.Version,
+		SilenceErrors:         true,
+		SilenceUsage:          true,
+		DisableAutoGenTag:     true,
+		DisableFlagsInUseLine: true,
+		Args:                  noArgs,
+		RunE:                  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := bindEnv(cmd.Flags(), a.getenv); err != nil {
-				return &flagError{cmd, err}
+				return misuse(cmd, err)
 			}
-			if err := a.streams.SetColor(a.color); err != nil {
-				return &flagError{cmd, err}
+			if err := oneOf(cmd, "color", out.Modes()); err != nil {
+				return err
 			}
-			return nil
+			return a.streams.SetColor(a.color)
 		},
 	}
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return &flagError{cmd, err} })
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return misuse(cmd, plainly(cmd.Flags(), err)) })
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour: auto, always, never")
 	enum(root, "color", out.Modes())
 	root.AddCommand(
 		newServe(a, nil), newExplain(a, nil), newCheck(a, nil), newEnvoyConfig(a), newSim(a, nil), newVersion(a), newGenerate(),
 	)
+	root.SetVersionTemplate(build().line())
+	root.InitDefaultVersionFlag()
 	root.InitDefaultCompletionCmd()
+	guardCompletion(root)
+	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
 	root.SetHelpTemplate(root.HelpTemplate() + "\n" + exitText() + "\n")
 	return root
+}
+
+// usageTemplate is cobra's, without a second line for the root, whose first one
+// names the command already.
+func usageTemplate(text string) string {
+	text = strings.Replace(text, "{{if .HasAvailableSubCommands}}\n  {{.CommandPath}} [command]", "{{if and .HasParent .HasAvailableSubCommands}}\n  {{.CommandPath}} COMMAND", 1)
+	return strings.ReplaceAll(text, "[command]", "COMMAND")
 }
 
 // exitText is the table of exit codes for help.
@@ -82,40 +99,9 @@ func exitText() string {
 	return b.String()
 }
 
-// bindEnv gives every flag that was not set the value of its variable:
-// --admin-addr is EPPCTL_ADMIN_ADDR.
-func bindEnv(flags *pflag.FlagSet, getenv func(string) string) error {
-	var err error
-	flags.VisitAll(func(f *pflag.Flag) {
-		name := "EPPCTL_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
-		if v := getenv(name); v != "" && !f.Changed && f.Name != "help" && err == nil {
-			if e := flags.Set(f.Name, v); e != nil {
-				err = fmt.Errorf("environment variable %s: %w", name, e)
-			}
-		}
-	})
-	return err
-}
-
 // interruptible returns a context that the first SIGINT or SIGTERM ends.
 func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
 	return signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
-}
-
-// enum completes a flag from a fixed list.
-func enum(cmd *cobra.Command, flag string, values []string) {
-	must(cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp)))
-}
-
-// oneOf refuses a flag value that is not on its list.
-func oneOf(cmd *cobra.Command, flag string, values []string) error {
-	v := cmd.Flag(flag).Value.String()
-	for _, x := range values {
-		if v == x {
-			return nil
-		}
-	}
-	return &flagError{cmd, fmt.Errorf("--%s %q: want one of %s", flag, v, strings.Join(values, ", "))}
 }
 
 // noArgs refuses arguments, as a usage error.
@@ -125,12 +111,18 @@ func noArgs(cmd *cobra.Command, args []string) error {
 	}
 	if cmd.HasAvailableSubCommands() {
 		text := fmt.Sprintf("unknown command %q", args[0])
-		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-			text += fmt.Sprintf("; did you mean %q?", near[0])
+		var names []string
+		for _, c := range cmd.Commands() {
+			if c.IsAvailableCommand() {
+				names = append(names, c.Name())
+			}
 		}
-		return &flagError{cmd, fmt.Errorf("%s", text)}
+		if near := serve.Nearest(args[0], names); near != "" {
+			text += fmt.Sprintf("; did you mean %q?", near)
+		}
+		return misuse(cmd, errors.New(text))
 	}
-	return &flagError{cmd, fmt.Errorf("%s takes no argument, got %q", cmd.CommandPath(), args[0])}
+	return misuse(cmd, fmt.Errorf("%s: found %q; expected no argument", cmd.CommandPath(), args[0]))
 }
 
 // must is for mistakes in the program itself, found by its first test.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -60,7 +59,7 @@ first SIGTERM or SIGINT turns readiness off and lets open streams end, for up to
 			}
 			ctx, stop := serveSignals(cmd.Context(), log)
 			defer stop()
-			o.Log, o.Version, o.Reload = log, build(), hangups(ctx)
+			o.Log, o.Version, o.Reload = log, build().Version, hangups(ctx)
 			o.Ready = func(at serve.Addresses) {
 				log.Info("listening", "ext_proc", at.ExtProc, "health", at.Health, "admin", at.Admin, "metrics", at.Metrics)
 			}
@@ -94,25 +93,25 @@ first SIGTERM or SIGINT turns readiness off and lets open streams end, for up to
 // changes of the configuration.
 func (o *serveOptions) overrides(cmd *cobra.Command) []serve.Override {
 	var list []serve.Override
-	add := func(flag string, set serve.Override) {
+	add := func(flag, key string, set func(*serve.Config)) {
 		if cmd.Flags().Changed(flag) {
-			list = append(list, set)
+			list = append(list, serve.Override{Key: key, From: origin(cmd.Flag(flag)), Set: set})
 		}
 	}
-	add("ext-proc-addr", func(c *serve.Config) { c.Listen.ExtProc = o.extProc })
-	add("health-addr", func(c *serve.Config) { c.Listen.Health = o.health })
-	add("admin-addr", func(c *serve.Config) { c.Listen.Admin = o.admin })
-	add("metrics-addr", func(c *serve.Config) { c.Listen.Metrics = o.page })
-	add("endpoints-file", func(c *serve.Config) { c.Envoy.EndpointsFile = o.endpointsFile })
-	add("strict-models", func(c *serve.Config) { c.StrictModels = o.strictModels })
-	add("drain-timeout", func(c *serve.Config) { c.Drain = o.drain })
+	add("ext-proc-addr", "listen.ext_proc", func(c *serve.Config) { c.Listen.ExtProc = o.extProc })
+	add("health-addr", "listen.health", func(c *serve.Config) { c.Listen.Health = o.health })
+	add("admin-addr", "listen.admin", func(c *serve.Config) { c.Listen.Admin = o.admin })
+	add("metrics-addr", "listen.metrics", func(c *serve.Config) { c.Listen.Metrics = o.page })
+	add("endpoints-file", "envoy.endpoints_file", func(c *serve.Config) { c.Envoy.EndpointsFile = o.endpointsFile })
+	add("strict-models", "strict_models", func(c *serve.Config) { c.StrictModels = o.strictModels })
+	add("drain-timeout", "drain_timeout", func(c *serve.Config) { c.Drain = o.drain })
 	return list
 }
 
 func (o *serveOptions) logger(cmd *cobra.Command, a *app) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
-		return nil, &flagError{cmd, fmt.Errorf("--log-level %q: want debug, info, warn or error", o.logLevel)}
+		return nil, misuse(cmd, wrongValue(cmd.Flag("log-level"), o.logLevel, "one of debug, info, warn, error"))
 	}
 	if err := oneOf(cmd, "log-format", []string{"text", "json"}); err != nil {
 		return nil, err

@@ -35,7 +35,7 @@ func TestServeOverrides(t *testing.T) {
 		return nil
 	})
 	file := filepath.Join(t.TempDir(), "eppctl.yaml")
-	if err := os.WriteFile(file, []byte("listen: {ext_proc: ':1', health: ':2', metrics: ':3'}\nstrict_models: true\n"), 0o644); err != nil {
+	if err := os.WriteFile(file, []byte("listen: {ext_proc: ':1', health: ':2', metrics: ':3'}\nstrict_models: true\npods: [{address: 'h:1'}]\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	cmd.SetContext(t.Context())

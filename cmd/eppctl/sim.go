@@ -35,8 +35,11 @@ without a GPU.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			kind, ok := pod.ParseEngine(engine)
-			if !ok {
-				return &flagError{cmd, fmt.Errorf("--engine %q: want vllm or sglang", engine)}
+			if !ok || kind != pod.EngineVLLM && kind != pod.EngineSGLang {
+				return misuse(cmd, wrongValue(cmd.Flag("engine"), engine, "vllm or sglang"))
+			}
+			if err := positive(cmd, "engines", "speedup"); err != nil {
+				return err
 			}
 			o.Fleet.Engine.Kind = kind
 			ctx, stop := interruptible(cmd.Context())

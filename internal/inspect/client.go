@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -108,6 +109,45 @@ func (c *Client) Names(ctx context.Context, kind string) ([]Name, error) {
 	return answer.Names, err
 }
 
+// Pick is one line of the list of recent picks.
+type Pick struct {
+	RequestID string  `json:"request_id"`
+	At        string  `json:"at"`
+	Model     string  `json:"model"`
+	Pod       *string `json:"pod"`
+}
+
+// Picks lists the latest picks, newest first.
+func (c *Client) Picks(ctx context.Context, limit int) ([]Pick, error) {
+	var answer struct {
+		Picks []Pick `json:"picks"`
+	}
+	b, err := c.do(ctx, http.MethodGet, "/v1/picks?limit="+strconv.Itoa(limit), nil, nil)
+	if err == nil {
+		err = json.Unmarshal(b, &answer)
+	}
+	return answer.Picks, err
+}
+
+// Pod is a pod's name, address and state.
+type Pod struct {
+	Name  string `json:"name"`
+	Addr  string `json:"addr"`
+	State string `json:"state"`
+}
+
+// Pods lists the fleet, as far as one page of the API goes.
+func (c *Client) Pods(ctx context.Context) ([]Pod, error) {
+	var answer struct {
+		Pods []Pod `json:"pods"`
+	}
+	b, err := c.do(ctx, http.MethodGet, "/v1/state", nil, nil)
+	if err == nil {
+		err = json.Unmarshal(b, &answer)
+	}
+	return answer.Pods, err
+}
+
 // do makes one call and returns the body of a 200.
 func (c *Client) do(ctx context.Context, method, path string, body []byte, header http.Header) ([]byte, error) {
 	// The Host is a fixed word: serve turns away names it does not know.
@@ -162,7 +202,7 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 		}
 		e.What = err.Error()
 	}
-	e.What = fmt.Sprintf("cannot reach the EPP at %s: %s", c.addr, e.What)
+	e.What = fmt.Sprintf("cannot reach serve at %s: %s", c.addr, e.What)
 	return e
 }
 

@@ -52,7 +52,7 @@ func TestUnreachable(t *testing.T) {
 	t.Run("UX-14 nothing listens", func(t *testing.T) {
 		_, err := client(t, closed).Recent(t.Context(), "x")
 		e := kindOf(t, err)
-		if e.Kind != Unreachable || e.What != "cannot reach the EPP at "+closed+": connection refused" || e.Why == "" || e.Hint == "" {
+		if e.Kind != Unreachable || e.What != "cannot reach serve at "+closed+": connection refused" || e.Why == "" || e.Hint == "" {
 			t.Errorf("%+v", e)
 		}
 	})

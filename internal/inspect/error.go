@@ -15,7 +15,6 @@ const (
 	Usage                   // the command line or a file cannot be used
 	Negative                // the tool worked, the answer is no
 	Unreachable             // serve or an engine cannot be reached in time
-	Partial                 // some of what was asked for is missing
 	Interrupted             // by the user
 )
 

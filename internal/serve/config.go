@@ -114,10 +114,16 @@ func defaults() file {
 
 // Override changes a value after the file is read: a flag or an environment
 // variable wins over the file.
-type Override func(*Config)
+type Override struct {
+	Key  string // of what it changes, "listen.admin"
+	From string // what a message blames, "--admin-addr" or "EPPCTL_ADMIN_ADDR"
+	Set  func(*Config)
+}
 
 // LoadConfig reads and checks the file at path; "" gives the defaults. Errors
-// are of type *ConfigError and list every problem found.
+// are of type *ConfigError and list every problem found. A file without a pod is
+// one: a static list is never meant to be empty, so that such a file is a slip
+// of an editor or of whatever writes it, and must not empty a running fleet.
 func LoadConfig(path string, with ...Override) (*Config, error) {
 	if path == "" {
 		return parseConfig("", nil, with)
@@ -141,7 +147,8 @@ func parseConfig(path string, text []byte, with []Override) (*Config, error) {
 	c.Pods = d.pods(f.Pods, c.Models)
 	c.Weights = d.policy(&f.Weights, c.Models)
 	for _, o := range with {
-		o(c)
+		o.Set(c)
+		d.blame[o.Key] = o.From
 	}
 	d.check(c)
 	return c, d.err()

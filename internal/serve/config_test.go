@@ -21,7 +21,13 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files under testdata")
 
-func parse(text string) (*Config, error) { return parseConfig("eppctl.yaml", []byte(text), nil) }
+// parse reads a file of which a test gives the rest: one without a pod is refused.
+func parse(text string) (*Config, error) {
+	if !strings.Contains(text, "pods") {
+		text = "pods: [{name: a, address: 'h:1'}]\n" + text
+	}
+	return parseConfig("eppctl.yaml", []byte(text), nil)
+}
 
 func TestConfigDefaults(t *testing.T) {
 	c, err := LoadConfig("")
@@ -110,9 +116,8 @@ func TestConfigForms(t *testing.T) {
 		text string
 		ok   bool
 	}{
-		"empty file":             {"", true},
-		"comment only":           {"# nothing yet\n", true},
-		"empty sections":         {"pods:\nmodels:\nlimits:\n", true},
+		"comments":               {"# nothing more\n", true},
+		"empty sections":         {"models:\nlimits:\n", true},
 		"anchor and merge key":   {"pods:\n- &a {name: a, address: 'h:1', engine: vllm}\n- {<<: *a, name: b, address: 'h:2'}\n", true},
 		"cycle of anchors":       {"pods: &p [*p]\n", false},
 		"alias of nothing":       {"pods: *nowhere\n", false},
@@ -131,6 +136,10 @@ func TestConfigForms(t *testing.T) {
 		"ext_proc off":           {"listen: {ext_proc: ''}\n", false},
 		"health on ext_proc":     {"listen: {ext_proc: ':9002', health: ':9002'}\n", true},
 		"metrics on ext_proc":    {"listen: {ext_proc: ':9002', metrics: ':9002'}\n", false},
+		"one port, all hosts":    {"listen: {ext_proc: ':9004'}\n", false}, // admin has 127.0.0.1:9004
+		"one port, two hosts":    {"listen: {metrics: '[::1]:9004'}\n", true},
+		"health beside ext_proc": {"listen: {ext_proc: ':9002', health: '127.0.0.1:9002'}\n", false},
+		"system's choice":        {"listen: {ext_proc: ':0', health: ':0', metrics: ':0'}\n", true},
 		"weights not finite":     {"weights: {alpha: .inf}\n", false},
 		"weights not a number":   {"weights: {alpha: .nan}\n", false},
 		"a number with exponent": {"weights: {tiers: {host: {bandwidth: 25e9}}}\n", true},
@@ -165,7 +174,7 @@ func TestConfigDepth(t *testing.T) {
 	for i := range 200 {
 		fmt.Fprintf(&json, `%s{"name": "m%d", "aliases": ["a%d"]}`, strings.Repeat(", ", min(i, 1)), i, i)
 	}
-	if _, err := parse(`{"models": [` + json.String() + `]}`); err != nil {
+	if _, err := parse(`{"pods": [{"address": "h:1"}], "models": [` + json.String() + `]}`); err != nil {
 		t.Error(err)
 	}
 }
@@ -192,14 +201,58 @@ func TestConfigFile(t *testing.T) {
 
 // TestConfigOverride: a flag beats the file and is held to the same rules. UX-13.
 func TestConfigOverride(t *testing.T) {
-	admin := func(addr string) Override { return func(c *Config) { c.Listen.Admin = addr } }
-	text := []byte("listen: {admin: '127.0.0.1:1'}\n")
+	admin := func(addr string) Override {
+		return Override{"listen.admin", "--admin-addr", func(c *Config) { c.Listen.Admin = addr }}
+	}
+	text := []byte("pods: [{address: 'h:1'}]\nlisten: {admin: '127.0.0.1:1', metrics: ':7'}\n")
 	c, err := parseConfig("eppctl.yaml", text, []Override{admin("127.0.0.1:2")})
 	if err != nil || c.Listen.Admin != "127.0.0.1:2" {
 		t.Errorf("admin = %v, err = %v", c.Listen.Admin, err)
 	}
-	if _, err = parseConfig("eppctl.yaml", text, []Override{admin("0.0.0.0:2")}); err == nil {
-		t.Error("an override in public was accepted")
+	metrics := Override{"listen.metrics", "EPPCTL_METRICS_ADDR", func(c *Config) { c.Listen.Metrics = "nowhere" }}
+	_, err = parseConfig("eppctl.yaml", text, []Override{admin("0.0.0.0:2"), metrics})
+	want := `--admin-addr: found "0.0.0.0:2", which is not a loopback address; expected 127.0.0.1:PORT, [::1]:PORT or unix:/PATH; the admin API has no authentication
+EPPCTL_METRICS_ADDR: found "nowhere"; expected HOST:PORT or :PORT`
+	if err == nil || err.Error() != want {
+		t.Errorf("the file is blamed for a flag, or nothing is:\n%v\nwant:\n%s", err, want)
+	}
+	_, err = parseConfig("eppctl.yaml", text, []Override{admin("127.0.0.1:7"), {"listen.metrics", "--metrics-addr", func(c *Config) { c.Listen.Metrics = "127.0.0.1:7" }}})
+	if want = `--metrics-addr: found "127.0.0.1:7", where --admin-addr listens too; expected an address of its own`; err == nil || err.Error() != want {
+		t.Errorf("two listeners on one port: %v", err)
+	}
+}
+
+// TestConfigWithoutPods: a file that names no pod is a slip, whatever else is in it.
+func TestConfigWithoutPods(t *testing.T) {
+	for _, text := range []string{"", "# nothing yet\n", "pods:\n", "pods: []\n", "models: [{name: m}]\n"} {
+		_, err := parseConfig("eppctl.yaml", []byte(text), nil)
+		if err == nil || !strings.Contains(err.Error(), "pods: found none; expected at least one") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	_, err := parseConfig("eppctl.yaml", []byte("podz: []\n"), nil)
+	if err == nil || strings.Contains(err.Error(), "found none") {
+		t.Errorf("the slip behind it is not told alone: %v", err)
+	}
+}
+
+// TestConfigWording: every message but that of an unknown key says what was found
+// and what was expected.
+func TestConfigWording(t *testing.T) {
+	files, err := filepath.Glob("testdata/config/*.golden")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			if both := strings.Contains(line, ": found ") && strings.Contains(line, "; expected "); !both && !strings.Contains(line, "unknown key") {
+				t.Errorf("%s: %s", file, line)
+			}
+		}
 	}
 }
 
@@ -315,8 +368,8 @@ func TestNearest(t *testing.T) {
 	for word, want := range map[string]string{
 		"weigths": "weights", "pod": "pods", "Limits": "limits", "scrap": "scrape", "modles": "models", "foo": "", "x": "",
 	} {
-		if got := nearest(word, keys); got != want {
-			t.Errorf("nearest(%q) = %q, want %q", word, got, want)
+		if got := Nearest(word, keys); got != want {
+			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
 		}
 	}
 }

@@ -31,7 +31,7 @@ func splitEndpoint(s string) (host string, port int, err error) {
 func parsePort(s string) (int, error) {
 	p, err := strconv.Atoi(s)
 	if err != nil || p < 1 || p > 65535 {
-		return 0, fmt.Errorf("%q is no port (1 to 65535)", clip(s))
+		return 0, fmt.Errorf("found port %q, which is not 1 to 65535", clip(s))
 	}
 	return p, nil
 }
@@ -50,13 +50,13 @@ func checkAddress(s string) error {
 	}
 	if a, err := netip.ParseAddr(host); err == nil {
 		if a.Zone() != "" || a.IsUnspecified() {
-			return fmt.Errorf("%q is not the address of a pod", clip(host))
+			return fmt.Errorf("found %q, which is not the address of a pod", clip(host))
 		}
 		return nil
 	}
 	labels := strings.Split(strings.TrimSuffix(host, "."), ".")
 	if len(host) > 253 || slices.ContainsFunc(labels, badLabel) || allDigits(labels[len(labels)-1]) {
-		return fmt.Errorf("%q is neither an IP address nor a DNS name", clip(host))
+		return fmt.Errorf("found %q, which is neither an IP address nor a DNS name", clip(host))
 	}
 	return nil
 }

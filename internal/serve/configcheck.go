@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-var errMissing = errors.New("missing")
+var errMissing = errors.New("found nothing")
 
 // check looks at the values that must fit each other or the machine. It runs
 // after the overrides, so a flag is held to the same rules as the file.
 func (d *decoder) check(c *Config) {
 	d.checkListen(c.Listen)
+	d.checkFleet(c)
 	l, s := c.Limits, c.Scrape
 	d.within("limits.request_bytes", l.RequestBytes, 1<<10, 1<<30)
 	d.within("limits.scrape_bytes", l.ScrapeBytes, 1<<10, 1<<28)
@@ -24,13 +25,13 @@ func (d *decoder) check(c *Config) {
 	d.between("limits.pick_deadline", l.PickDeadline, time.Millisecond, time.Minute)
 	d.between("limits.tokenize_timeout", l.TokenizeTimeout, time.Millisecond, time.Minute)
 	if l.TokenizeTimeout > l.PickDeadline {
-		d.bad("limits.tokenize_timeout", l.TokenizeTimeout.String(), "at most limits.pick_deadline ("+l.PickDeadline.String()+")", "")
+		d.bad("limits.tokenize_timeout", found(l.TokenizeTimeout), "at most limits.pick_deadline ("+l.PickDeadline.String()+")", "")
 	}
 	if l.Blocks < 0 {
-		d.bad("limits.blocks", strconv.Itoa(l.Blocks), "a number of blocks, 0 = no cap", "")
+		d.bad("limits.blocks", found(l.Blocks), "a number of blocks, 0 = no cap", "")
 	}
 	if l.RecentCards < 0 || l.RecentCards > 1<<20 {
-		d.bad("limits.recent_cards", strconv.Itoa(l.RecentCards), "0 to 1048576", "")
+		d.bad("limits.recent_cards", found(l.RecentCards), "0 to 1048576", "")
 	}
 	// The floor keeps big pages from eating a core: 100 pods at 50 ms were too
 	// much for the pickers of the field.
@@ -52,13 +53,13 @@ func (d *decoder) check(c *Config) {
 }
 
 func (d *decoder) checkListen(l Listen) {
-	taken := map[string]string{}
+	var taken []listener
 	for _, x := range []struct{ key, addr string }{
 		{"listen.ext_proc", l.ExtProc}, {"listen.health", l.Health}, {"listen.admin", l.Admin}, {"listen.metrics", l.Metrics},
 	} {
 		if x.addr == "" {
 			if x.key == "listen.ext_proc" {
-				d.bad(x.key, "empty", "HOST:PORT or :PORT", "")
+				d.bad(x.key, errMissing.Error(), "HOST:PORT or :PORT", "")
 			}
 			continue
 		}
@@ -74,14 +75,36 @@ func (d *decoder) checkListen(l Listen) {
 			continue
 		}
 		if x.key == "listen.admin" && !loopback(host) {
-			d.bad(x.key, fmt.Sprintf("%q is not a loopback address", clip(x.addr)), "127.0.0.1:PORT, [::1]:PORT or unix:/PATH",
+			d.bad(x.key, fmt.Sprintf("found %q, which is not a loopback address", clip(x.addr)), "127.0.0.1:PORT, [::1]:PORT or unix:/PATH",
 				"the admin API has no authentication")
 		}
-		// Health may share the ext_proc port; port 0 lets the system choose.
-		if other := taken[x.addr]; other != "" && port != "0" && x.key != "listen.health" {
-			d.bad(x.key, fmt.Sprintf("%q is taken by %s", x.addr, other), "an address of its own", "")
+		this := listener{x.key, host, port}
+		for _, other := range taken {
+			// Health shares the port of ext_proc when it is written alike.
+			if this.meets(other) && !(x.key == "listen.health" && x.addr == l.ExtProc) {
+				d.bad(x.key, fmt.Sprintf("found %q, where %s listens too", x.addr, d.name(other.key)), "an address of its own", "")
+				break
+			}
 		}
-		taken[x.addr] = x.key
+		taken = append(taken, this)
+	}
+}
+
+type listener struct{ key, host, port string }
+
+// meets reports whether the system would refuse one of two listeners. Port 0 lets
+// it choose.
+func (a listener) meets(b listener) bool {
+	return a.port == b.port && a.port != "0" && (a.everywhere() || b.everywhere() || a.host == b.host)
+}
+
+func (a listener) everywhere() bool { return a.host == "" || a.host == "0.0.0.0" || a.host == "::" }
+
+// checkFleet wants a pod of every file. It says so only where nothing else is
+// wrong, for then that is why there is none.
+func (d *decoder) checkFleet(c *Config) {
+	if c.Path != "" && len(c.Pods) == 0 && len(d.problems) == 0 {
+		d.bad("pods", "found none", `at least one, such as {name: vllm-0, address: "10.0.0.11:8000"}`, "")
 	}
 }
 
@@ -110,18 +133,21 @@ func loopback(host string) bool {
 
 func (d *decoder) within(key string, v, low, high Bytes) {
 	if v < low || v > high {
-		d.bad(key, v.String(), fmt.Sprintf("%v to %v", low, high), "")
+		d.bad(key, found(v), fmt.Sprintf("%v to %v", low, high), "")
 	}
 }
 
 func (d *decoder) between(key string, v, low, high time.Duration) {
 	if v < low || v > high {
-		d.bad(key, v.String(), fmt.Sprintf("%v to %v", low, high), "")
+		d.bad(key, found(v), fmt.Sprintf("%v to %v", low, high), "")
 	}
 }
 
+// found is the first half of a message about a value.
+func found(v any) string { return fmt.Sprint("found ", v) }
+
 func didYouMean(s string, names []string) string {
-	if near := nearest(s, names); near != "" {
+	if near := Nearest(s, names); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return ""

@@ -22,6 +22,7 @@ type decoder struct {
 	path     string
 	anchors  map[string]ast.Node
 	places   map[string]*token.Position // by key path
+	blame    map[string]string          // key path -> flag or variable that set it
 	problems []Problem
 	nodes    int
 }
@@ -40,7 +41,7 @@ type preparer interface {
 }
 
 func newDecoder(path string) *decoder {
-	return &decoder{path: path, anchors: map[string]ast.Node{}, places: map[string]*token.Position{}}
+	return &decoder{path: path, anchors: map[string]ast.Node{}, places: map[string]*token.Position{}, blame: map[string]string{}}
 }
 
 // decode reads text into the struct that into points to.
@@ -48,7 +49,7 @@ func (d *decoder) decode(text []byte, into any) {
 	tokens := lexer.Tokenize(string(text))
 	if t := tooDeep(tokens); t != nil {
 		d.problems = append(d.problems, Problem{
-			File: d.path, Line: t.Position.Line, Column: t.Position.Column, Found: "nested or indented beyond any configuration",
+			File: d.path, Line: t.Position.Line, Column: t.Position.Column, Found: "found text nested or indented beyond any configuration",
 		})
 		return
 	}
@@ -62,7 +63,7 @@ func (d *decoder) decode(text []byte, into any) {
 			continue
 		}
 		if i > 0 {
-			d.problem(doc.Body, "", "a second document", "one YAML document", "")
+			d.problem(doc.Body, "", "found a second document", "one YAML document", "")
 			return
 		}
 		d.value(doc.Body, reflect.ValueOf(into).Elem(), "")
@@ -95,18 +96,28 @@ func tooDeep(tokens token.Tokens) *token.Token {
 }
 
 func (d *decoder) syntax(err error, text []byte) {
-	p := Problem{File: d.path, Found: err.Error()}
+	p := Problem{File: d.path, Expected: "YAML: lines of KEY: VALUE, entries of a list behind \"- \""}
+	said, line := err.Error(), ""
 	var ye yaml.Error
 	if errors.As(err, &ye) {
-		p.Found = ye.GetMessage()
+		said = ye.GetMessage()
 		if t := ye.GetToken(); t != nil && t.Position != nil {
 			p.Line, p.Column = t.Position.Line, t.Position.Column
 		}
 	}
 	if lines := strings.Split(string(text), "\n"); p.Line > 0 && p.Line <= len(lines) {
-		if _, v, ok := strings.Cut(lines[p.Line-1], ": ["); ok && strings.Contains(v, "]:") {
-			p.Hint = `an IPv6 address needs quotes: "[fd00::1]:8000"`
-		}
+		line = lines[p.Line-1]
+	}
+	p.Found = fmt.Sprintf("found %q", clip(strings.TrimSpace(line)))
+	switch _, v, list := strings.Cut(line, ": ["); {
+	case strings.Contains(said, "already defined"):
+		p.Found, p.Expected = p.Found+" a second time", "each key of a section once"
+	case list && strings.Contains(v, "]:"):
+		p.Hint = `an IPv6 address needs quotes: "[fd00::1]:8000"`
+	case strings.HasPrefix(strings.TrimLeft(line, " "), "\t"):
+		p.Found, p.Expected = "found a tab in front of the text", "blanks"
+	default:
+		p.Hint = "the parser says: " + clip(said)
 	}
 	d.problems = append(d.problems, p)
 }
@@ -148,7 +159,7 @@ func (d *decoder) plain(n ast.Node) ast.Node {
 			name := t.Value.GetToken().Value
 			to, known := d.anchors[name]
 			if !known {
-				d.problem(t, "", "alias *"+clip(name), "the name of an anchor above it", "")
+				d.problem(t, "", "found alias *"+clip(name), "the name of an anchor above it", "")
 				return nil
 			}
 			n = to
@@ -225,9 +236,14 @@ func (d *decoder) problem(n ast.Node, key, found, expected, hint string) {
 	d.problems = append(d.problems, p)
 }
 
-// bad reports a value that was read but makes no sense; the place is that of
-// the key, or of the nearest section that stands in the file.
+// bad reports a value that was read but makes no sense; the place is the flag or
+// variable it came from, else that of the key, or of the nearest section that
+// stands in the file.
 func (d *decoder) bad(key, found, expected, hint string) {
+	if from := d.blame[key]; from != "" {
+		d.problems = append(d.problems, Problem{Key: from, Found: found, Expected: expected, Hint: hint})
+		return
+	}
 	if slices.ContainsFunc(d.problems, func(p Problem) bool { return p.Key == key }) {
 		return // it could not be read at all, which was said already
 	}
@@ -239,6 +255,14 @@ func (d *decoder) bad(key, found, expected, hint string) {
 		}
 	}
 	d.problems = append(d.problems, p)
+}
+
+// name is a key as its setter knows it.
+func (d *decoder) name(key string) string {
+	if from := d.blame[key]; from != "" {
+		return from
+	}
+	return key
 }
 
 func (d *decoder) err() error {

@@ -48,10 +48,10 @@ func (e *ConfigError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// nearest returns the candidate that s was probably meant to be, or "". Two
+// Nearest returns the candidate that s was probably meant to be, or "". Two
 // edits are allowed, one in words of up to four letters: "kv" must not become
 // "w" by a guess.
-func nearest(s string, candidates []string) string {
+func Nearest(s string, candidates []string) string {
 	limit := 2
 	if len(s) <= 4 {
 		limit = 1

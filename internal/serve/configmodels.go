@@ -81,7 +81,7 @@ func (d *decoder) models(list []Model) Models {
 		}
 		claim := func(name, at string) {
 			if first, taken := owner[name]; taken && name != "" {
-				d.bad(at, fmt.Sprintf("%q is taken by %s", clip(name), first), "a name that leads to one model", "")
+				d.bad(at, fmt.Sprintf("found %q, which is taken by %s", clip(name), first), "a name that leads to one model", "")
 				return
 			}
 			owner[name] = at
@@ -95,7 +95,7 @@ func (d *decoder) models(list []Model) Models {
 		}
 		if m.Default {
 			if byDefault != "" {
-				d.bad(key+".default", byDefault+" is the default too", "one default model", "")
+				d.bad(key+".default", found("true, and "+byDefault+" is the default too"), "one default model", "")
 			}
 			byDefault = key
 		}

@@ -61,7 +61,7 @@ func (e *endpoints) decodeNode(d *decoder, n ast.Node, key string) {
 // pods checks the entries and gives them the form of the fleet's table.
 func (d *decoder) pods(entries []podEntry, models Models) []pod.Spec {
 	if len(entries) > pod.MaxMembers {
-		d.bad("pods", fmt.Sprintf("%d pods", len(entries)), fmt.Sprintf("at most %d", pod.MaxMembers), "")
+		d.bad("pods", found(fmt.Sprint(len(entries), " pods")), fmt.Sprintf("at most %d", pod.MaxMembers), "")
 		return nil
 	}
 	specs := make([]pod.Spec, 0, len(entries))
@@ -71,10 +71,10 @@ func (d *decoder) pods(entries []podEntry, models Models) []pod.Spec {
 		key := "pods[" + strconv.Itoa(i) + "]"
 		s := d.pod(e, key, models)
 		if j, taken := names[s.Name]; taken && s.Name != "" {
-			d.bad(key+".name", fmt.Sprintf("%q is the name of pods[%d] too", s.Name, j), "a name of its own", "")
+			d.bad(key+".name", fmt.Sprintf("found %q, which is the name of pods[%d] too", s.Name, j), "a name of its own", "")
 		}
 		if j, taken := addresses[s.Address]; taken && s.Address != "" {
-			d.bad(key+".address", fmt.Sprintf("%q is the address of pods[%d] too", s.Address, j), "an address of its own",
+			d.bad(key+".address", fmt.Sprintf("found %q, which is the address of pods[%d] too", s.Address, j), "an address of its own",
 				"data-parallel ranks behind one address are one pod with ranks: N")
 		}
 		names[s.Name], addresses[s.Address] = i, i
@@ -82,7 +82,7 @@ func (d *decoder) pods(entries []podEntry, models Models) []pod.Spec {
 		specs = append(specs, s)
 	}
 	if members > pod.MaxMembers {
-		d.bad("pods", fmt.Sprintf("%d ranks in all", members), fmt.Sprintf("at most %d", pod.MaxMembers), "")
+		d.bad("pods", fmt.Sprintf("found %d ranks in all", members), fmt.Sprintf("at most %d", pod.MaxMembers), "")
 	}
 	return specs
 }
@@ -100,7 +100,7 @@ func (d *decoder) pod(e podEntry, key string, models Models) pod.Spec {
 		s.Name = e.Address
 	}
 	if strings.ContainsFunc(s.Name, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
-		d.bad(key+".name", fmt.Sprintf("%q", clip(s.Name)), "a name without blanks and control characters", "")
+		d.bad(key+".name", fmt.Sprintf("found %q", clip(s.Name)), "a name without blanks and control characters", "")
 	}
 	var ok bool
 	if s.Engine, ok = pod.ParseEngine(e.Engine); !ok {
@@ -112,21 +112,21 @@ func (d *decoder) pod(e podEntry, key string, models Models) pod.Spec {
 		d.bad(key+".role", fmt.Sprintf("found %q", e.Role), "one of "+strings.Join(names, ", "), didYouMean(e.Role, names))
 	}
 	if e.Model != "" && len(models) > 0 && !models.has(e.Model) {
-		d.bad(key+".model", fmt.Sprintf("no model is named %q", clip(e.Model)), "one of "+strings.Join(models.names(), ", "),
+		d.bad(key+".model", fmt.Sprintf("found %q, which no entry of models names", clip(e.Model)), "one of "+strings.Join(models.names(), ", "),
 			didYouMean(e.Model, models.names()))
 	}
 	if e.Ranks < 0 || e.Ranks > pod.MaxMembers {
-		d.bad(key+".ranks", strconv.Itoa(e.Ranks), fmt.Sprintf("1 to %d", pod.MaxMembers), "")
+		d.bad(key+".ranks", found(e.Ranks), fmt.Sprintf("1 to %d", pod.MaxMembers), "")
 		s.Ranks = 0
 	}
 	if e.MaxContext < 0 {
-		d.bad(key+".max_context", strconv.Itoa(e.MaxContext), "a number of tokens, 0 = not told", "")
+		d.bad(key+".max_context", found(e.MaxContext), "a number of tokens, 0 = not told", "")
 	}
 	if e.Device != "" && (strings.Count(e.Device, "/") != 1 || strings.Trim(e.Device, "/") != e.Device) {
 		d.bad(key+".device", fmt.Sprintf("found %q", clip(e.Device)), "NAMESPACE/POD as the device exporter labels it", "")
 	}
 	if !(e.Rate >= 0) || math.IsInf(e.Rate, 0) {
-		d.bad(key+".prefill_tokens_per_second", fmt.Sprint(e.Rate), "tokens per second, 0 = that of the model", "")
+		d.bad(key+".prefill_tokens_per_second", found(e.Rate), "tokens per second, 0 = that of the model", "")
 	}
 	if s.Ranks == 0 {
 		s.Ranks = max(len(e.Events), len(e.Replay), 1)
@@ -135,7 +135,7 @@ func (d *decoder) pod(e podEntry, key string, models Models) pod.Spec {
 	s.Replay = d.endpoints(e.Replay, key+".replay", e.Address, s.Ranks)
 	s.Bind = d.bind(e.EventsBind, key+".events_bind")
 	if s.Bind != "" && len(s.Events) > 0 {
-		d.bad(key+".events_bind", "events is given too", "one of the two", "events is dialled by eppctl, events_bind is dialled by the engine")
+		d.bad(key+".events_bind", "found events beside it", "one of the two", "events is dialled by eppctl, events_bind is dialled by the engine")
 	}
 	if e.Metrics != "" && !httpURL(e.Metrics) {
 		d.bad(key+".metrics", fmt.Sprintf("found %q", clip(e.Metrics)), "a URL such as http://10.0.0.7:8000/metrics", "")
@@ -154,7 +154,7 @@ func (d *decoder) endpoints(given endpoints, key, address string, ranks int) []s
 		return nil
 	}
 	if len(given) != 1 && len(given) != ranks {
-		d.bad(key, fmt.Sprintf("%d entries for %d ranks", len(given), ranks), "one entry per rank, or one alone", "")
+		d.bad(key, fmt.Sprintf("found %d entries for %d ranks", len(given), ranks), "one entry per rank, or one alone", "")
 		return nil
 	}
 	podHost, _, _ := net.SplitHostPort(address)
@@ -167,7 +167,7 @@ func (d *decoder) endpoints(given endpoints, key, address string, ranks int) []s
 		}
 		host, port, err := splitEndpoint(text)
 		if err == nil && port+shift > 65535 {
-			err = fmt.Errorf("port %d of rank %d", port+shift, rank)
+			err = fmt.Errorf("found port %d for rank %d, above 65535", port+shift, rank)
 		}
 		if err != nil {
 			d.bad(key, err.Error(), "tcp://HOST:PORT or a port of the pod's own host", "")
@@ -188,7 +188,7 @@ func (d *decoder) bind(text, key string) string {
 	host, port, err := splitEndpoint(text)
 	if err == nil && host != "" && host != "*" {
 		if _, ipErr := netip.ParseAddr(host); ipErr != nil {
-			err = fmt.Errorf("%q is not an address of this machine", clip(host))
+			err = fmt.Errorf("found %q, which is not an address of this machine", clip(host))
 		}
 	}
 	if err != nil {

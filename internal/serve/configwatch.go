@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"reflect"
 	"slices"
@@ -74,10 +75,8 @@ func (w *watcher) look(now bool) {
 	case !settled || bytes.Equal(text, w.judged) && w.errText != "":
 		return
 	case bytes.Equal(text, w.applied):
-		if w.errText != "" {
-			w.options.Log.Info("config: the edit was taken back", "file", w.config.Path)
-			w.errText, w.judged = "", nil
-		}
+		w.good("as it was applied")
+		w.judged = nil
 		return
 	}
 	w.judged = text
@@ -86,7 +85,8 @@ func (w *watcher) look(now bool) {
 		w.reject(err)
 		return
 	}
-	w.errText, w.applied = "", text
+	w.good("with a new content")
+	w.applied = text
 	if fixed := w.config.restartFor(next); len(fixed) > 0 {
 		w.options.Log.Warn("config: these changes wait for a restart", "file", w.config.Path, "keys", fixed)
 	}
@@ -94,13 +94,36 @@ func (w *watcher) look(now bool) {
 	w.apply(next)
 }
 
-// reject reports an error once, not at every look.
+// good ends a rejection, and says so once.
+func (w *watcher) good(how string) {
+	if w.errText != "" {
+		w.options.Log.Info("config: the file is good again, "+how, "file", w.config.Path)
+		w.errText = ""
+	}
+}
+
+// maxLogged bounds the lines one edit leaves in the log.
+const maxLogged = 10
+
+// reject reports an error once, not at every look, and each problem on a line of
+// its own.
 func (w *watcher) reject(err error) {
 	if err.Error() == w.errText {
 		return
 	}
 	w.errText = err.Error()
-	w.options.Log.Error("config: edit rejected, the old configuration stays", "err", err)
+	const text = "config: edit rejected, the old configuration stays"
+	var list *ConfigError
+	if !errors.As(err, &list) {
+		list = &ConfigError{Problems: []Problem{{File: w.config.Path, Found: err.Error()}}}
+	}
+	for i, p := range list.Problems {
+		if i == maxLogged {
+			w.options.Log.Error(text, "further_problems", len(list.Problems)-i)
+			break
+		}
+		w.options.Log.Error(text, "err", p.String())
+	}
 	if w.options.Failed != nil {
 		w.options.Failed(err)
 	}

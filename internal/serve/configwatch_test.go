@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -154,12 +155,68 @@ func TestWatchHalfWritten(t *testing.T) {
 	})
 }
 
+// TestWatchEmptied: a file emptied under a running serve leaves it its pods, and
+// the log says why, and when it is over.
+func TestWatchEmptied(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "eppctl.yaml")
+	write(t, path, onePod("a"))
+	synctest.Test(t, func(t *testing.T) {
+		r := startWatch(t, path)
+		for i, text := range []string{"", "pods: []\n"} {
+			write(t, path, text)
+			r.after(5*time.Second, 0, i+1)
+		}
+		if log := r.log.String(); !strings.Contains(log, "the old configuration stays") || !strings.Contains(log, "pods: found none") {
+			t.Errorf("log:\n%s", log)
+		}
+		for range 3 {
+			write(t, path, onePod("a"))
+			r.after(3*time.Second, 0, 2)
+		}
+		write(t, path, onePod("b"))
+		r.after(3*time.Second, 1, 2)
+		if n := strings.Count(r.log.String(), "good again"); n != 1 {
+			t.Errorf("told %d times that the file is good again:\n%s", n, r.log.String())
+		}
+	})
+}
+
+// TestWatchProblemsPerLine: each problem of an edit is a log line of its own, up
+// to a bound.
+func TestWatchProblemsPerLine(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "eppctl.yaml")
+	write(t, path, onePod("a"))
+	synctest.Test(t, func(t *testing.T) {
+		r := startWatch(t, path)
+		write(t, path, "podz: 1\nlistn: 2\n")
+		r.after(3*time.Second, 0, 1)
+		if log := r.log.String(); strings.Count(log, "edit rejected") != 2 || strings.Contains(log, `\n`) {
+			t.Errorf("log:\n%s", log)
+		}
+		r.log.Reset()
+		write(t, path, bad(30))
+		r.after(3*time.Second, 0, 2)
+		if n := strings.Count(r.log.String(), "edit rejected"); n != maxLogged+1 {
+			t.Errorf("%d lines of 30 problems", n)
+		}
+	})
+}
+
+// bad is a file with n problems.
+func bad(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "nonsense%d: 1\n", i)
+	}
+	return b.String()
+}
+
 // TestWatchKeepsOverrides: a flag wins over every later edit as well.
 func TestWatchKeepsOverrides(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "eppctl.yaml")
 	write(t, path, onePod("a"))
 	synctest.Test(t, func(t *testing.T) {
-		c, err := LoadConfig(path, func(c *Config) { c.Listen.Metrics = ":1" })
+		c, err := LoadConfig(path, Override{"listen.metrics", "--metrics-addr", func(c *Config) { c.Listen.Metrics = ":1" }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +224,7 @@ func TestWatchKeepsOverrides(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		go c.Watch(ctx, WatchOptions{}, func(c *Config) { next = c })
-		write(t, path, "listen: {metrics: ':2'}\n")
+		write(t, path, onePod("b")+"listen: {metrics: ':2'}\n")
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		if next == nil || next.Listen.Metrics != ":1" {

@@ -2,7 +2,6 @@ package serve
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -30,7 +29,8 @@ func (w *weights) prepare(d *decoder, m *ast.MappingNode, key string) {
 		}
 		p, err := pick.Preset(scalarText(n))
 		if err != nil {
-			d.problem(n, join(key, "preset"), err.Error(), "", "")
+			names := []string{"pool", "fixed"}
+			d.problem(n, join(key, "preset"), describe(n), "one of "+strings.Join(names, ", "), didYouMean(scalarText(n), names))
 			return
 		}
 		w.Policy = *p
@@ -54,7 +54,7 @@ func (d *decoder) policy(w *weights, models Models) *pick.Policy {
 				key = "models[" + strconv.Itoa(i) + "]." + rest
 			}
 		}
-		d.bad(key, fmt.Sprint(bad.Value), bad.Want, "")
+		d.bad(key, found(bad.Value), bad.Want, "")
 	} else if err != nil {
 		d.bad("weights", err.Error(), "", "")
 	}

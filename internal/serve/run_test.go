@@ -397,7 +397,7 @@ func TestMetricsListener(t *testing.T) {
 }
 
 func TestListenFailsAtStart(t *testing.T) {
-	c, err := LoadConfig("", func(c *Config) { c.Listen = Listen{ExtProc: "127.0.0.1:0", Admin: "0.0.0.0:0"} })
+	c, err := LoadConfig("", Override{Set: func(c *Config) { c.Listen = Listen{ExtProc: "127.0.0.1:0", Admin: "0.0.0.0:0"} }})
 	if err == nil { // the file's own check stands before ours
 		t.Fatal("accepted")
 	}

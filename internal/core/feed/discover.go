@@ -76,18 +76,7 @@ func (m *merge) engine() {
 }
 
 func (m *merge) model() {
-	var bases, adapters []string
-	longest := 0
-	for _, s := range m.told.models {
-		switch {
-		case s.ID == "":
-		case s.Parent != nil && *s.Parent != "":
-			adapters = append(adapters, s.ID)
-		default:
-			bases = append(bases, s.ID)
-			longest = max(longest, s.MaxModelLen)
-		}
-	}
+	bases, adapters, longest := m.told.names()
 	if len(bases) == 0 {
 		return
 	}

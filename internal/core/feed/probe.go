@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/go-zeromq/zmq4"
@@ -20,11 +21,19 @@ type Fact struct {
 	What   string `json:"what"` // http, engine, model, metrics, events, replay, tokenize
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
+	// Skipped marks what could not be asked for, because the pod does not answer
+	// at all; such a fact is neither good nor bad.
+	Skipped bool `json:"skipped,omitempty"`
+	// Models and Adapters are the names of /v1/models, in the fact "model".
+	Models   []string `json:"models,omitempty"`
+	Adapters []string `json:"adapters,omitempty"`
 }
 
 func (f Fact) String() string {
 	mark := "ok  "
-	if !f.OK {
+	if f.Skipped {
+		mark = "skip"
+	} else if !f.OK {
 		mark = "FAIL"
 	}
 	return fmt.Sprintf("%s  %s  %-8s  %s", mark, f.Pod, f.What, f.Detail)
@@ -52,18 +61,17 @@ func (p *Prober) Probe(ctx context.Context, spec pod.Spec) ([]Fact, []Finding) {
 	t, err := askEngine(ctx, r.Client, "http://"+spec.Address, spec.Engine)
 	r.fact("http", err, spec.Address+" answers")
 	var findings []Finding
-	if err == nil {
-		spec, findings = complete(spec, t)
-		r.engine(spec, t)
-		r.model(spec, t)
+	if err != nil {
+		r.rest(spec)
+		return r.facts, nil
 	}
-	if spec.Metrics != "" {
-		r.metrics(spec)
-	}
-	r.ports(spec)
-	if err == nil {
-		r.tokenize(spec)
-	}
+	spec, findings = complete(spec, t)
+	r.engine(spec, t)
+	r.model(spec, t)
+	r.metrics(spec)
+	r.events(spec)
+	r.replay(spec)
+	r.tokenize(spec)
 	return r.facts, findings
 }
 
@@ -75,12 +83,34 @@ type probe struct {
 	facts []Fact
 }
 
+// rest is what there is to ask of a pod that does not answer: the ports that are
+// configured. Of the others nothing is known.
+func (r *probe) rest(spec pod.Spec) {
+	skip := func(what string) {
+		r.facts = append(r.facts, Fact{Pod: r.name, What: what, Skipped: true, Detail: "not asked: the pod does not answer"})
+	}
+	skip("engine")
+	skip("model")
+	if spec.Metrics != "" {
+		r.metrics(spec)
+	} else {
+		skip("metrics")
+	}
+	if len(spec.Events) > 0 || spec.Bind != "" {
+		r.events(spec)
+	} else {
+		skip("events")
+	}
+	r.replay(spec)
+	skip("tokenize")
+}
+
 // fact notes detail, or the error instead.
 func (r *probe) fact(what string, err error, detail string) {
 	if err != nil {
 		detail = printable(err.Error(), 200)
 	}
-	r.facts = append(r.facts, Fact{r.name, what, err == nil, detail})
+	r.facts = append(r.facts, Fact{Pod: r.name, What: what, OK: err == nil, Detail: detail})
 }
 
 func (r *probe) engine(spec pod.Spec, t told) {
@@ -88,23 +118,42 @@ func (r *probe) engine(spec pod.Spec, t told) {
 	if t.version != "" {
 		detail += " " + t.version
 	}
-	r.facts = append(r.facts, Fact{r.name, "engine", spec.Engine != pod.EngineUnknown, detail})
+	r.facts = append(r.facts, Fact{Pod: r.name, What: "engine", OK: spec.Engine != pod.EngineUnknown, Detail: detail})
 }
 
 func (r *probe) model(spec pod.Spec, t told) {
 	if len(t.models) == 0 {
-		r.facts = append(r.facts, Fact{r.name, "model", false, "no model is listed"})
+		r.facts = append(r.facts, Fact{Pod: r.name, What: "model", Detail: "no model is listed"})
 		return
 	}
-	served := false
-	for _, m := range t.models {
-		served = served || m.ID == spec.Model
+	bases, adapters, _ := t.names()
+	f := Fact{Pod: r.name, What: "model", Models: bases, Adapters: adapters}
+	f.OK = slices.Contains(bases, spec.Model) || slices.Contains(adapters, spec.Model)
+	switch {
+	case !f.OK:
+		f.Detail = fmt.Sprintf("%s is not served", spec.Model)
+	case spec.MaxContext == 0:
+		f.Detail = fmt.Sprintf("%s, adapters: %d, context: not told", spec.Model, len(spec.Adapters))
+	default:
+		f.Detail = fmt.Sprintf("%s, adapters: %d, context: %d tokens", spec.Model, len(spec.Adapters), spec.MaxContext)
 	}
-	detail := fmt.Sprintf("%s, %d adapters, context %d", spec.Model, len(spec.Adapters), spec.MaxContext)
-	if !served {
-		detail = fmt.Sprintf("%s is not served", spec.Model)
+	r.facts = append(r.facts, f)
+}
+
+// names sorts what is listed into base models and adapters; longest is the
+// greatest context of a base model, 0 = not told.
+func (t *told) names() (bases, adapters []string, longest int) {
+	for _, s := range t.models {
+		switch {
+		case s.ID == "":
+		case s.Parent != nil && *s.Parent != "":
+			adapters = append(adapters, s.ID)
+		default:
+			bases = append(bases, s.ID)
+			longest = max(longest, s.MaxModelLen)
+		}
 	}
-	r.facts = append(r.facts, Fact{r.name, "model", served, detail})
+	return bases, adapters, longest
 }
 
 func (r *probe) metrics(spec pod.Spec) {
@@ -131,18 +180,21 @@ func shown(v telemetry.Value) string {
 	return strconv.FormatFloat(v.V, 'g', 4, 64)
 }
 
-// ports shakes hands with every event and replay port.
-func (r *probe) ports(spec pod.Spec) {
+// events shakes hands with every event port.
+func (r *probe) events(spec pod.Spec) {
 	if len(spec.Events) == 0 {
 		detail := "no event endpoint is known: routed to by load alone"
 		if spec.Bind != "" {
 			detail = "the engine dials " + spec.Bind
 		}
-		r.facts = append(r.facts, Fact{r.name, "events", spec.Bind != "", detail})
+		r.facts = append(r.facts, Fact{Pod: r.name, What: "events", OK: spec.Bind != "", Detail: detail})
 	}
 	for rank, e := range spec.Events {
 		r.port("events", rank, e, "SUB")
 	}
+}
+
+func (r *probe) replay(spec pod.Spec) {
 	for rank, e := range spec.Replay {
 		r.port("replay", rank, e, "DEALER")
 	}

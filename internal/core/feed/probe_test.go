@@ -59,7 +59,7 @@ func TestProbe(t *testing.T) {
 	if got := whats(facts); !slices.Equal(got, want) {
 		t.Errorf("facts %q, want %q", got, want)
 	}
-	for _, say := range []string{"vllm 0.32.0", "tiny, 0 adapters, context 2048", "running 8, waiting 4, KV 0.4167", "ZMTP 3.", "1 word is 2 tokens"} {
+	for _, say := range []string{"vllm 0.32.0", "tiny, adapters: 0, context: 2048 tokens", "running 8, waiting 4, KV 0.4167", "ZMTP 3.", "1 word is 2 tokens"} {
 		if !strings.Contains(fmt.Sprint(facts), say) {
 			t.Errorf("no fact says %q: %v", say, facts)
 		}
@@ -105,8 +105,13 @@ func TestProbeFailures(t *testing.T) {
 	if facts[0].OK || !strings.Contains(facts[0].Detail, "refused") || findings != nil {
 		t.Errorf("%v, %v", facts, findings)
 	}
-	if got := whats(facts); !slices.Equal(got, []string{"http", "events", "replay"}) {
+	if got := whats(facts); !slices.Equal(got, []string{"http", "engine", "model", "metrics", "events", "replay", "tokenize"}) {
 		t.Errorf("facts %q", got)
+	}
+	for _, f := range facts {
+		if known := f.What == "http" || f.What == "events" || f.What == "replay"; known == f.Skipped {
+			t.Errorf("%s: what cannot be asked, and nothing else, is skipped", f)
+		}
 	}
 }
 

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"net"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,9 +51,14 @@ func closedPort(t *testing.T) string {
 
 func run(t *testing.T, c *Command, pods ...pod.Spec) (string, *inspect.Error) {
 	t.Helper()
+	return runConfig(t, c, Config{Path: "eppctl.yaml", Pods: pods, Whole: true})
+}
+
+func runConfig(t *testing.T, c *Command, config Config) (string, *inspect.Error) {
+	t.Helper()
 	var b bytes.Buffer
 	c.Prober, c.Timeout = &feed.Prober{}, 10*time.Second
-	err := c.Run(t.Context(), "eppctl.yaml", pods, &out.Streams{Out: &b, Err: &bytes.Buffer{}})
+	err := c.Run(t.Context(), config, &out.Streams{Out: &b, Err: &bytes.Buffer{}})
 	var e *inspect.Error
 	if err != nil && !errors.As(err, &e) {
 		t.Fatal(err)
@@ -111,8 +119,103 @@ func TestFindings(t *testing.T) {
 func TestNoEventSources(t *testing.T) {
 	e := engine(t, sim.EngineOptions{Name: "mute", NoEvents: true})
 	text, err := run(t, &Command{Format: "table"}, pod.Spec{Name: "mute", Address: e.Addr(), Ranks: 1})
-	if err == nil || !strings.Contains(text, "0 of 1 pods have an event source") {
+	if err == nil || !strings.Contains(text, "of 1 pods that answer none has an event source") {
 		t.Errorf("err = %v\n%s", err, text)
+	}
+}
+
+// TestUnreachablePod: what a dead pod could not be asked is one skipped line and no
+// finding; nothing is concluded from its silence.
+func TestUnreachablePod(t *testing.T) {
+	text, err := run(t, &Command{Format: "table"}, pod.Spec{Name: "down", Address: closedPort(t), Ranks: 1})
+	if err == nil || err.What != "1 thing to look at" || !strings.HasPrefix(err.Hint, "try: ") || !strings.Contains(err.Hint, "down") {
+		t.Errorf("err = %+v", err)
+	}
+	if !strings.Contains(text, "skip    down  engine, model, metrics, events, tokenize  not asked") || strings.Count(text, "FAIL") != 1 {
+		t.Errorf("text:\n%s", text)
+	}
+	if strings.Contains(text, "event source") {
+		t.Errorf("a pod that was not asked counts as one without events:\n%s", text)
+	}
+}
+
+// codes lists the findings as "code pod value".
+func codes(t *testing.T, text string) []string {
+	t.Helper()
+	var r Report
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		t.Fatal(err)
+	}
+	var list []string
+	for _, f := range r.Findings {
+		list = append(list, strings.Join(strings.Fields(f.Code+" "+f.Pod+" "+f.Value), " "))
+	}
+	return list
+}
+
+// TestModels: the table of models is held against what the engines list.
+func TestModels(t *testing.T) {
+	a := engine(t, sim.EngineOptions{Name: "a", Model: "llama", Adapters: []string{"sql", "chat"}})
+	b := engine(t, sim.EngineOptions{Name: "b", Model: "qwen"})
+	pods := []pod.Spec{{Name: "a", Address: a.Addr(), Ranks: 1}, {Name: "b", Address: b.Addr(), Ranks: 1}}
+	table := []Model{
+		{Name: "llama", Aliases: []string{"gpt"}, Adapters: []string{"sql", "gone"}},
+		{Name: "nobody"},
+	}
+	text, err := runConfig(t, &Command{Format: "json"}, Config{Path: "f", Pods: pods, Whole: true, Models: table})
+	want := []string{
+		"model-not-configured b", "alias-not-served a gpt", "adapter-not-loaded a gone",
+		"model-without-pods nobody", "adapter-not-configured a",
+	}
+	if got := codes(t, text); err == nil || !slices.Equal(got, want) {
+		t.Errorf("err %v, findings %q, want %q", err, got, want)
+	}
+	t.Run("a part of the pods", func(t *testing.T) {
+		text, _ := runConfig(t, &Command{Format: "json"}, Config{Path: "f", Pods: pods[1:], Models: table})
+		if got := codes(t, text); !slices.Equal(got, []string{"model-not-configured b"}) {
+			t.Errorf("findings %q", got)
+		}
+	})
+	t.Run("all as listed", func(t *testing.T) {
+		table := []Model{{Name: "llama", Adapters: []string{"sql", "chat"}}, {Name: "qwen"}}
+		text, err := runConfig(t, &Command{Format: "json"}, Config{Path: "f", Pods: pods, Whole: true, Models: table})
+		if got := codes(t, text); err != nil || len(got) > 0 {
+			t.Errorf("err %v, findings %q", err, got)
+		}
+	})
+	t.Run("one of them silent", func(t *testing.T) {
+		pods := append([]pod.Spec{{Name: "down", Address: closedPort(t), Ranks: 1}}, pods...)
+		text, _ := runConfig(t, &Command{Format: "json"}, Config{Path: "f", Pods: pods, Whole: true, Models: []Model{{Name: "llama", Adapters: []string{"sql", "chat"}}, {Name: "qwen"}, {Name: "nobody"}}})
+		if got := codes(t, text); len(got) > 0 {
+			t.Errorf("the silent pod may serve it, yet there is %q", got)
+		}
+	})
+}
+
+// TestFurtherNames: a name that the table has as an alias is no news.
+func TestFurtherNames(t *testing.T) {
+	found := []feed.Finding{{Code: "more-names", Expected: "llama, gpt"}, {Code: "events-off"}}
+	if got := told(slices.Clone(found), []Model{{Name: "llama"}}); len(got) != 2 {
+		t.Errorf("gpt is in no entry, yet %v", got)
+	}
+	if got := told(found, []Model{{Name: "llama", Aliases: []string{"gpt"}}}); len(got) != 1 || got[0].Code != "events-off" {
+		t.Errorf("got %v", got)
+	}
+}
+
+// TestEndpointsFolder: serve replaces the file by rename, so its folder counts.
+func TestEndpointsFolder(t *testing.T) {
+	dir := t.TempDir()
+	text, err := runConfig(t, &Command{Format: "table"}, Config{Path: "f", EndpointsFile: filepath.Join(dir, "endpoints.json")})
+	if err != nil || !strings.Contains(text, "endpoints_file  "+dir+"/endpoints.json can be written") {
+		t.Errorf("err %v\n%s", err, text)
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("check left %v behind", left)
+	}
+	text, err = runConfig(t, &Command{Format: "table"}, Config{Path: "f", EndpointsFile: filepath.Join(dir, "none", "endpoints.json")})
+	if err == nil || !strings.Contains(text, "FAIL    -    endpoints_file  the folder cannot be written to") || !strings.Contains(err.Hint, "mkdir") {
+		t.Errorf("err %v\n%s", err, text)
 	}
 }
 
@@ -121,7 +224,7 @@ func TestInterrupted(t *testing.T) {
 	cancel()
 	c := Command{Prober: &feed.Prober{}, Timeout: time.Second}
 	var e *inspect.Error
-	err := c.Run(ctx, "f", []pod.Spec{{Name: "a", Address: closedPort(t)}}, &out.Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+	err := c.Run(ctx, Config{Path: "f", Pods: []pod.Spec{{Name: "a", Address: closedPort(t)}}}, &out.Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
 	if !errors.As(err, &e) || e.Kind != inspect.Interrupted {
 		t.Errorf("err = %v", err)
 	}

@@ -3,6 +3,7 @@ package check
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 
@@ -33,29 +34,52 @@ func (c *Command) print(s *out.Streams, r *Report) error {
 // table prints one line per fact, then what does not fit together.
 func (r *Report) table(s *out.Streams) error {
 	t := &out.Table{Columns: []out.Column{{Name: "RESULT"}, {Name: "POD"}, {Name: "WHAT"}, {Name: "DETAIL", Elastic: true}}}
-	t.AddCells(verdict(true), out.Cell{Text: "-"}, out.Cell{Text: "config"}, out.Cell{Text: fmt.Sprintf("%s: %d pods", r.Config, r.Pods)})
-	for _, f := range r.Facts {
-		t.AddCells(verdict(f.OK), out.Cell{Text: f.Pod}, out.Cell{Text: f.What}, out.Cell{Text: f.Detail})
-	}
-	for _, f := range r.Findings {
-		pod, text := f.Pod, f.Hint
+	add := func(result out.Cell, pod, what, detail string) {
 		if pod == "" {
 			pod = "-"
 		}
-		if f.Field != "" {
-			text = fmt.Sprintf("%s is %q, the engine says %q", f.Field, f.Value, f.Expected)
-			if f.Hint != "" {
-				text += ": " + f.Hint
+		t.AddCells(result, out.Cell{Text: pod}, out.Cell{Text: what}, out.Cell{Text: detail})
+	}
+	add(good, "", "config", fmt.Sprintf("%s: %s, %s", r.Config, out.Plural(r.Pods, "pod"), out.Plural(r.Models, "model")))
+	for i := 0; i < len(r.Facts); i++ {
+		f := r.Facts[i]
+		if f.Skipped { // those of one pod stand on one line
+			for ; i+1 < len(r.Facts) && r.Facts[i+1].Skipped && r.Facts[i+1].Pod == f.Pod; i++ {
+				f.What += ", " + r.Facts[i+1].What
 			}
 		}
-		t.AddCells(severity(f.Severity), out.Cell{Text: pod}, out.Cell{Text: f.Code}, out.Cell{Text: text})
+		add(verdict(f), f.Pod, f.What, f.Detail)
+	}
+	for _, f := range r.Findings {
+		add(severity(f.Severity), f.Pod, f.Code, findingText(f))
 	}
 	return t.Write(s.Out, s)
 }
 
-func verdict(ok bool) out.Cell {
-	if ok {
-		return out.Cell{Text: "ok", Style: out.Good}
+// findingText says what stands in the file, what the engine says, and what to do.
+func findingText(f feed.Finding) string {
+	var parts []string
+	if f.Value != "" {
+		parts = append(parts, fmt.Sprintf("%s is %q", f.Field, f.Value))
+	}
+	if f.Expected != "" {
+		parts = append(parts, fmt.Sprintf("the engine says %q", f.Expected))
+	}
+	text := strings.Join(parts, ", ")
+	if text != "" && f.Hint != "" {
+		text += ": "
+	}
+	return text + f.Hint
+}
+
+var good = out.Cell{Text: "ok", Style: out.Good}
+
+func verdict(f feed.Fact) out.Cell {
+	switch {
+	case f.OK:
+		return good
+	case f.Skipped:
+		return out.Cell{Text: "skip", Style: out.Dim}
 	}
 	return out.Cell{Text: "FAIL", Style: out.Bad}
 }

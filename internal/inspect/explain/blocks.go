@@ -67,7 +67,7 @@ func (p *page) commonest() string {
 	if best == "" {
 		return ""
 	}
-	return fmt.Sprintf("most common reason: %s (%d of %s)", best, count[best], plural(len(p.x.Pods), "pod"))
+	return fmt.Sprintf("most common reason: %s (%d of %s)", best, count[best], out.Plural(len(p.x.Pods), "pod"))
 }
 
 // match shows what each scored pod holds of the prompt.
@@ -126,7 +126,7 @@ func indexText(x *pick.ExplainedPod) string {
 		parts[0] += " (" + *x.IndexWhy + ")"
 	}
 	if x.Lost > 0 {
-		parts = append(parts, plural(int(min(x.Lost, 1<<30)), "batch")+" lost")
+		parts = append(parts, out.Plural(int(min(x.Lost, 1<<30)), "batch")+" lost")
 	}
 	if x.Reason != nil {
 		parts = append(parts, *x.Reason)

@@ -152,7 +152,7 @@ func (p *page) state() {
 		at = t.Local().Format("15:04:05.000")
 	}
 	p.line("STATE", fmt.Sprintf("%s, epoch %d at %s", p.x.Source, p.x.Epoch, at),
-		fmt.Sprintf("%s: %d scored, %d filtered", plural(len(p.x.Pods), "pod"), len(p.scored), len(p.filtered)))
+		fmt.Sprintf("%s: %d scored, %d filtered", out.Plural(len(p.x.Pods), "pod"), len(p.scored), len(p.filtered)))
 }
 
 func (p *page) tie() {
@@ -163,7 +163,7 @@ func (p *page) tie() {
 		p.line("TIE", "nothing to choose from")
 	case t.Used:
 		p.line("TIE", fmt.Sprintf("%s within %g s of the best; the request id chose, in the order %s",
-			plural(t.Size, "pod"), t.Window, strings.Join(t.Order, ", ")))
+			out.Plural(t.Size, "pod"), t.Window, strings.Join(t.Order, ", ")))
 	case p.x.Pick.Margin != nil:
 		p.line("TIE", fmt.Sprintf("not used: margin %s s over the window of %g s", seconds(*p.x.Pick.Margin), t.Window))
 	default:

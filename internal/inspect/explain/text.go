@@ -62,16 +62,6 @@ func decisive(winner, other *pick.ExplainedPod) string {
 	return "against " + other.Name + ": " + strings.Join(parts, ", ")
 }
 
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	if strings.HasSuffix(noun, "ch") {
-		noun += "e"
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
 func deref(s *string) string {
 	if s == nil {
 		return ""

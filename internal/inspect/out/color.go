@@ -31,7 +31,7 @@ func (s *Streams) SetColor(mode string) error {
 	case "auto", "":
 		s.Color = s.autoColor()
 	default:
-		return fmt.Errorf("--color %q: want auto, always or never", mode)
+		return fmt.Errorf("--color: found %q; expected one of auto, always, never", mode)
 	}
 	return nil
 }
