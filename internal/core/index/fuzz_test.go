@@ -89,7 +89,7 @@ func (w *world) hash(m pod.Member, s, i int, kind uint64) uint64 {
 	for _, t := range p.Tokens[:(i+1)*w.size] {
 		x = block.ExtraInt(x, int64(t))
 	}
-	if kind == 0 && x%97 == 0 {
+	if kind == 0 && x%97 == 0 && !w.capped { // see store: several blocks share it
 		return 0 // a legal hash
 	}
 	return uint64(block.ExtraInt(x, int64(kind)))
@@ -110,6 +110,8 @@ func (w *world) span() (a, b int) {
 func (w *world) step() {
 	op, m, s := w.byte(), w.member(), w.byte()%worldSeqs
 	switch {
+	case op < 120 && hybridMember(m) && w.byte()%3 == 0:
+		w.window(m, s)
 	case op < 120:
 		w.store(m, s)
 	case op < 185:
@@ -152,6 +154,35 @@ func (w *world) step() {
 	w.compare(w.byte()%worldSeqs, w.byte()%(worldBlocks+1))
 }
 
+// hybridMember tells the members whose engines have two cache groups more: a
+// sliding window of a little over two blocks, and one of full attention.
+func hybridMember(m pod.Member) bool { return m == 63 || m == 64 }
+
+func (w *world) window(m pod.Member, s int) {
+	e := &event.Event{Kind: event.Stored, Group: 1 + w.byte()%2, Tier: w.tier(), BlockSize: w.size, SpecKind: "sliding_window", Window: 2*w.size + 2}
+	if e.Group == 2 {
+		if !w.o.members[m].sized {
+			return // it would become the trie's
+		}
+		e.SpecKind, e.Window = "full_attention", 0
+	}
+	if w.byte()%4 == 0 {
+		e.Kind = event.Removed
+		if w.o.members[m].windows[e.Group] == nil {
+			return
+		}
+	}
+	a, b := w.span()
+	kind := uint64(0)
+	if w.byte() < 20 {
+		kind = 1
+	}
+	for i := a; i < b; i++ {
+		e.Hashes = append(e.Hashes, w.hash(m, s, i, kind))
+	}
+	w.apply(m, e)
+}
+
 func (w *world) tier() event.Tier { return event.Tier([]int{0, 0, 0, 1, 1, 2, 3}[w.byte()%7]) }
 
 func (w *world) apply(m pod.Member, e *event.Event) {
@@ -186,9 +217,10 @@ func (w *world) store(m pod.Member, s int) {
 	} else {
 		e.HasSalt, e.Salt = true, p.Salt
 	}
-	if w.capped && (odd < 10 || odd >= 18) {
-		// Hashes keep their meaning: a parent that was evicted and comes back as
-		// something else would take its parked children along.
+	if w.capped {
+		// Hashes keep their meaning, as an engine's do: a parent that was evicted
+		// and comes back as something else, or under another salt, would take its
+		// parked children along.
 		odd = 255
 	}
 	switch {
@@ -320,6 +352,13 @@ func (w *world) check() {
 			for t, n := range c.count {
 				copies[t] += n
 				blocks[t] += min(n, 1)
+			}
+		}
+		for _, x := range o.windows {
+			for _, c := range x.copies {
+				for t, n := range c {
+					copies[t] += n
+				}
 			}
 		}
 		if s.Blocks != blocks || s.Copies != copies || s.Chunks != len(o.chunks) || s.OrphansNow != len(o.parked) {

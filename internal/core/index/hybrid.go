@@ -133,6 +133,9 @@ func (r rule) longest(trail []step, m pod.Member, n uint32, expected bool) (best
 	for _, s := range trail {
 		for i := range s.groups {
 			g := &s.groups[i]
+			if g.start >= s.n {
+				break
+			}
 			if g.layer != r.layer && !(expected && g.layer == r.layer.ahead()) || !g.members.has(m) {
 				continue
 			}

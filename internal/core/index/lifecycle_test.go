@@ -243,7 +243,7 @@ func TestTrimLeavesReadersAlone(t *testing.T) {
 func TestOracleWithCap(t *testing.T) {
 	t.Run("IX-81", func(t *testing.T) {
 		lost := 0
-		for seed := range uint64(6) {
+		for seed := range uint64(20) {
 			r := rand.New(rand.NewPCG(seed, 81))
 			data := make([]byte, 6000)
 			for i := range data {

@@ -3,6 +3,7 @@ package index
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/eppctl/eppctl/internal/core/block"
@@ -52,6 +53,19 @@ type owner struct {
 	chunks map[uint64]*copyOf
 	parked []*waiting
 	engine pod.Engine
+	// Of a hybrid model: whether a store told the block size, and what the other
+	// cache groups hold, by group.
+	sized   bool
+	windows map[int]*oracleWindow
+}
+
+type oracleWindow struct {
+	keep   int // blocks a hit needs
+	copies map[uint64]*[event.NumTiers]int
+}
+
+func newOwner(engine pod.Engine) *owner {
+	return &owner{hashes: map[uint64]*copyOf{}, chunks: map[uint64]*copyOf{}, windows: map[int]*oracleWindow{}, engine: engine}
 }
 
 // copyOf is what a hash stands for: the prefixes that end in its blocks.
@@ -70,18 +84,19 @@ type waiting struct {
 type wish struct {
 	member   pod.Member
 	prefixes map[prefix]bool
+	windows  map[int]map[prefix]bool
 }
 
 func newOracle(size int, members map[pod.Member]pod.Engine) *oracle {
 	o := &oracle{size: size, names: map[extension]prefix{}, members: map[pod.Member]*owner{}, live: map[int]*wish{}}
 	for m, engine := range members {
-		o.members[m] = &owner{hashes: map[uint64]*copyOf{}, chunks: map[uint64]*copyOf{}, engine: engine}
+		o.members[m] = newOwner(engine)
 	}
 	return o
 }
 
 func (o *oracle) purge(m pod.Member) {
-	*o.members[m] = owner{hashes: map[uint64]*copyOf{}, chunks: map[uint64]*copyOf{}, engine: o.members[m].engine}
+	o.members[m] = newOwner(o.members[m].engine)
 	for id, w := range o.live {
 		if w.member == m {
 			delete(o.live, id)
@@ -91,6 +106,10 @@ func (o *oracle) purge(m pod.Member) {
 
 func (o *oracle) apply(m pod.Member, e *event.Event, now int64) Verdict {
 	w := o.members[m]
+	if e.Group > 0 {
+		o.applyWindow(w, e)
+		return Applied
+	}
 	switch e.Kind {
 	case event.Cleared:
 		for t := range event.NumTiers {
@@ -104,6 +123,12 @@ func (o *oracle) apply(m pod.Member, e *event.Event, now int64) Verdict {
 				}
 			}
 			w.parked = slices.DeleteFunc(w.parked, func(x *waiting) bool { return x.e.Tier == t })
+			for _, x := range w.windows {
+				for h, c := range x.copies {
+					c[t] = 0
+					x.tidy(h)
+				}
+			}
 		}
 		return Applied
 	case event.Removed:
@@ -118,6 +143,7 @@ func (o *oracle) apply(m pod.Member, e *event.Event, now int64) Verdict {
 		}
 		return Applied
 	}
+	w.sized = true
 	v := o.store(w, e, false)
 	if v != Applied {
 		for _, h := range e.Hashes { // stored at a place that is not known
@@ -136,6 +162,81 @@ func (o *oracle) apply(m pod.Member, e *event.Event, now int64) Verdict {
 		o.attach(w, e.Hashes)
 	}
 	return v
+}
+
+func (o *oracle) applyWindow(w *owner, e *event.Event) {
+	x := w.windows[e.Group]
+	if x == nil && e.Kind == event.Removed {
+		return
+	}
+	if x == nil {
+		x = &oracleWindow{keep: 1 << 30, copies: map[uint64]*[event.NumTiers]int{}}
+		if e.Window > 0 {
+			x.keep = (e.Window - 1 + o.size - 1) / o.size
+		}
+		w.windows[e.Group] = x
+	}
+	for _, h := range e.Hashes {
+		c := x.copies[h]
+		switch {
+		case e.Kind == event.Stored:
+			if c == nil {
+				c = &[event.NumTiers]int{}
+				x.copies[h] = c
+			}
+			c[e.Tier] = min(c[e.Tier]+1, 1+maxAgain)
+		case c != nil:
+			c[e.Tier] = max(0, c[e.Tier]-1)
+			x.tidy(h)
+		}
+	}
+}
+
+func (x *oracleWindow) tidy(h uint64) {
+	if *x.copies[h] == [event.NumTiers]int{} {
+		delete(x.copies, h)
+	}
+}
+
+// resident is the prefixes that end in a block a window holds too.
+func (w *owner) resident(group int) map[prefix]bool {
+	out := map[prefix]bool{}
+	for h, c := range w.hashes {
+		if w.windows[group].copies[h] != nil {
+			out[c.prefixes[0]] = true
+		}
+	}
+	return out
+}
+
+// usable is the longest hit of at most n blocks: each window holds the last keep
+// of them.
+func (o *oracle) usable(m pod.Member, prefixes []prefix, n int, expected bool) int {
+	w, held := o.members[m], map[int]map[prefix]bool{}
+	for g := range w.windows {
+		held[g] = w.resident(g)
+	}
+	for _, l := range o.live {
+		for g := range l.windows {
+			if expected && l.member == m && held[g] != nil {
+				maps.Copy(held[g], l.windows[g])
+			}
+		}
+	}
+	fits := func(n int) bool {
+		for g, x := range w.windows {
+			for _, s := range prefixes[max(0, n-x.keep):n] {
+				if !held[g][s] {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	for n > 0 && !fits(n) {
+		n--
+	}
+	return n
 }
 
 func (o *oracle) remove(w *owner, t event.Tier, hashes []uint64) {
@@ -246,9 +347,19 @@ func (o *oracle) prefixes(p *block.Prompt) (out []prefix) {
 }
 
 func (o *oracle) expect(id int, m pod.Member, p *block.Prompt) {
-	w := &wish{m, map[prefix]bool{}}
-	for _, s := range o.prefixes(p) {
+	w := &wish{m, map[prefix]bool{}, map[int]map[prefix]bool{}}
+	path := o.prefixes(p)
+	for _, s := range path {
 		w.prefixes[s] = true
+	}
+	if own := o.members[m]; own.sized && len(p.Tokens) > 0 {
+		end := (len(p.Tokens) - 1) / o.size
+		for g, x := range own.windows {
+			w.windows[g] = map[prefix]bool{}
+			for _, s := range path[max(0, end-x.keep):end] {
+				w.windows[g][s] = true
+			}
+		}
 	}
 	o.live[id] = w
 }
@@ -274,6 +385,7 @@ func (o *oracle) lookup(p *block.Prompt) (out []Match) {
 		}
 		x := Match{Member: m, Size: o.size}
 		announced := true
+		var tiers []int
 		for _, s := range prefixes {
 			tier, ok := held[s]
 			expected := false
@@ -286,8 +398,17 @@ func (o *oracle) lookup(p *block.Prompt) (out []Match) {
 			x.Depth++
 			if announced = announced && ok; announced {
 				x.Announced++
-				x.Fastest[tier]++
+				tiers = append(tiers, tier)
 			}
+		}
+		if w.sized && len(w.windows) > 0 {
+			most, held := max(0, len(p.Tokens)-1)/o.size, x.Depth
+			x.Announced = o.usable(m, prefixes, min(x.Announced, most), false)
+			x.Depth = max(x.Announced, o.usable(m, prefixes, min(x.Depth, most), true))
+			x.Beyond = held - x.Depth
+		}
+		for _, t := range tiers[:x.Announced] {
+			x.Fastest[t]++
 		}
 		if x.Depth > 0 {
 			out = append(out, x)
