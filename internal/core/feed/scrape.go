@@ -46,6 +46,7 @@ func scrapeTimeout(every time.Duration) time.Duration { return min(time.Second, 
 type scraper struct {
 	id       pod.ID
 	url      string
+	own      bool                   // url is at the address that serves requests
 	parse    telemetry.ParseOptions // Engine, Model, Rank; the rest is set per scrape
 	board    *telemetry.Board
 	client   *http.Client
@@ -73,19 +74,40 @@ type ScrapeCounters struct {
 // run scrapes until ctx ends.
 func (s *scraper) run(ctx context.Context) {
 	var prev *telemetry.Sample
-	repeat(ctx, s.every, func() error {
-		next, err := s.scrape(ctx, prev)
-		switch {
-		case ctx.Err() != nil: // our own end, not the pod's failure
-		case err != nil:
-			s.counters.Failed.Add(1)
-			s.board.Fail(s.id, err.Error(), s.now())
-		default:
-			s.publish(next, prev)
-			prev = next
-		}
+	repeat(ctx, s.every, func() (err error) {
+		prev, err = s.once(ctx, prev)
 		return err
 	})
+}
+
+// once scrapes and returns the latest good sample.
+func (s *scraper) once(ctx context.Context, prev *telemetry.Sample) (*telemetry.Sample, error) {
+	next, err := s.scrape(ctx, prev)
+	switch {
+	case ctx.Err() != nil: // our own end, not the pod's failure
+	case err != nil:
+		s.counters.Failed.Add(1)
+		s.fail(err, prev != nil)
+	default:
+		s.publish(next, prev)
+		return next, nil
+	}
+	return prev, err
+}
+
+// muteError is that a scrape got no answer at all.
+type muteError struct{ error }
+
+func (e muteError) Unwrap() error { return e.error }
+
+// fail puts a failure on the board. A page that never came from an address that
+// serves no requests says nothing about the pod: the address may be wrong.
+func (s *scraper) fail(err error, worked bool) {
+	if _, mute := errors.AsType[muteError](err); mute && (worked || s.own) {
+		s.board.FailMute(s.id, err.Error(), s.now())
+		return
+	}
+	s.board.Fail(s.id, err.Error(), s.now())
 }
 
 // publish puts a good sample on the board and reports it.
@@ -121,7 +143,11 @@ func (s *scraper) scrape(ctx context.Context, prev *telemetry.Sample) (*telemetr
 	o.Prev, o.At = prev, s.now()
 	page, err := fetchPage(ctx, s.client, s.url, s.maxBytes, &s.buf)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, fmt.Errorf("no complete answer within %v", timeout)
+		late := fmt.Errorf("no complete answer within %v", timeout)
+		if _, mute := errors.AsType[muteError](err); mute {
+			late = muteError{late}
+		}
+		return nil, late
 	}
 	if err != nil {
 		return nil, err
@@ -139,7 +165,7 @@ func fetchPage(ctx context.Context, client *http.Client, from string, maxBytes i
 	req.Header.Set("Accept", scrapeAccept)
 	resp, err := client.Do(req) // the transport asks for gzip and decodes it
 	if err != nil {
-		return nil, bare(err)
+		return nil, muteError{bare(err)}
 	}
 	defer resp.Body.Close()
 	if err := checkStatus(resp); err != nil {

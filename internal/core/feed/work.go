@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
+	"net/url"
 	"sync"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
@@ -17,7 +18,7 @@ type work struct {
 	ctx      context.Context
 	wg       sync.WaitGroup
 	resolved chan netip.AddrPort
-	told     chan pod.Spec
+	told     chan told
 	again    chan struct{} // capacity 1: the engine restarted, ask it again
 
 	scraping bool
@@ -28,13 +29,13 @@ type work struct {
 // begin starts what needs no answer from the engine.
 func (w *work) begin() {
 	k := w.keeper
-	w.resolved, w.told, w.again = make(chan netip.AddrPort), make(chan pod.Spec), make(chan struct{}, 1)
+	w.resolved, w.told, w.again = make(chan netip.AddrPort), make(chan told), make(chan struct{}, 1)
 	spec, addr := k.spec, k.addr
 	if isName(spec.Address) {
 		w.wg.Go(func() { k.resolve(w.ctx, w.resolved, spec.Address, addr) })
 	}
-	w.wg.Go(func() { k.discover(w.ctx, spec, w.told, w.again) })
-	w.advance(false)
+	w.wg.Go(func() { k.discover(w.ctx, spec.Address, k.base.Engine, w.told, w.again) })
+	w.advance()
 }
 
 // advance starts what the spec has become complete enough for. A stream waits
@@ -76,7 +77,7 @@ func (w *work) scrape(s pod.Spec) {
 		url = metricsURL(s.Engine, s.Address, host)
 	}
 	sc := &scraper{
-		id: k.pod.ID, url: url, parse: telemetry.ParseOptions{Engine: s.Engine, Model: s.Model},
+		id: k.pod.ID, url: url, own: hostOf(url) == s.Address, parse: telemetry.ParseOptions{Engine: s.Engine, Model: s.Model},
 		board: f.fleet.Telemetry, client: f.opts.HTTP,
 		every: f.opts.ScrapeInterval, timeout: f.opts.ScrapeTimeout, maxBytes: f.opts.ScrapeBytes, carry: f.opts.Carry,
 		now: Now, counters: &f.scrapes,
@@ -89,6 +90,15 @@ func (w *work) scrape(s pod.Spec) {
 		},
 	}
 	w.wg.Go(func() { sc.run(w.ctx) })
+}
+
+// hostOf is the host and port of a URL, "" when it has none.
+func hostOf(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return ""
+	}
+	return u.Host
 }
 
 func (w *work) streaming() bool { return w.subs != nil }

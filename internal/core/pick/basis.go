@@ -26,6 +26,7 @@ type basis struct {
 	// What stands in for values that a pod does not tell.
 	usage    float64
 	usageHow Source
+	waiting  float64 // 0 = no fresh page tells
 	pool     float64 // tokens
 	poolHow  Source
 }
@@ -39,6 +40,7 @@ func newBasis(v *view.View, q *Query, pol *Policy) basis {
 		exact:  len(q.Prompt.Tokens) > 0,
 		means:  v.Load.Means(),
 		limits: pol.limits(),
+		usage:  unknownUsage, usageHow: FromDefault,
 		charge: pol.Breaker.Weight / (power(pol.Breaker.Ratio, pol.Breaker.Depth) - 1),
 	}
 	if b.exact {

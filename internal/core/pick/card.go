@@ -46,11 +46,9 @@ type Card struct {
 
 // scratch is what Decide works with and nobody reads afterwards.
 type scratch struct {
-	found  index.Result
-	rowOf  []int32   // by pod.ID; -1 = not in the set
-	usages []float64 // KV usage of the pods with fresh telemetry
-	blind  int       // pods whose KV usage is unknown
-	key    []byte    // tie-break input
+	found index.Result
+	rowOf []int32 // by pod.ID; -1 = not in the set
+	key   []byte  // tie-break input
 }
 
 // Tie says whether chance, made repeatable, decided.
@@ -106,6 +104,7 @@ type Row struct {
 	ScrapedAt int64 // ns, 0 = never
 	Load      view.Load
 	Waiting   telemetry.Value // as scraped, unknown unless it counts
+	Assumed   float64         // waiting requests taken for an unknown Waiting
 	Foreign   bool            // Waiting shows requests that are not ours
 	Queue     float64         // Q: seconds until the pod could begin, at nominal speed
 	Depth     int             // d: requests before their first token
@@ -131,6 +130,7 @@ type Row struct {
 
 	asleep    bool
 	fatal     bool
+	silent    bool // nothing answers there
 	estimated bool // Usage is the hit/miss heuristic
 }
 

@@ -23,11 +23,11 @@ func Decide(v *view.View, q *Query, pol *Policy, c *Card) Outcome {
 	for i := range c.Rows {
 		c.observe(v, q, &c.Rows[i])
 	}
-	c.settleUsage()
 	c.settlePool()
 	mildest := numVerdicts
 	for i := range c.Rows {
 		if r := &c.Rows[i]; !r.Verdict.Hard() {
+			c.basis.fillQueue(r)
 			c.basis.fillUsage(r)
 			c.basis.fillPool(r)
 			c.basis.score(r)
@@ -50,7 +50,6 @@ func (c *Card) begin(v *view.View, q *Query, pol *Policy) {
 		scratch: scratch,
 	}
 	c.Tokens, c.Exact = c.basis.prompt, c.basis.exact
-	c.usages, c.blind = c.usages[:0], 0
 	c.Rows = slices.Grow(rows, len(v.Pods.Pods))[:len(v.Pods.Pods)]
 	clear(c.Rows)
 	for i, p := range v.Pods.Pods {
@@ -65,7 +64,9 @@ func (c *Card) observe(v *view.View, q *Query, r *Row) {
 		return
 	}
 	b := &c.basis
-	s := b.sample(v.Telemetry.Get(r.Pod.ID), r)
+	e := v.Telemetry.Get(r.Pod.ID)
+	s := b.sample(e, r)
+	r.silent = v.Silent(r.Pod, e, b.now, b.limits)
 	r.Sync = v.Sync.Get(r.Match.owner(r.Pod))
 	r.Load = v.Load.LoadSince(r.Pod, q.Now, b.scrapedAt(s))
 	r.asleep = s != nil && s.Asleep
@@ -76,7 +77,7 @@ func (c *Card) observe(v *view.View, q *Query, r *Row) {
 	observeTiers(r)
 	b.observePool(r, s)
 	observeLoRA(q.Adapter, r, s)
-	c.observeUsage(r, s)
+	b.observeUsage(r, s)
 	if r.PoolSize > 0 && (b.pool == 0 || r.PoolSize < b.pool) {
 		b.pool, b.poolHow = r.PoolSize, FromOthers
 	}

@@ -106,6 +106,12 @@ func (r *Row) explainFilter() *ExplainedFilter {
 		f.Value, f.Limit, f.Unit = number(r.Value), number(r.Limit), text("requests before first token")
 	case TooLong:
 		f.Value, f.Limit, f.Unit = number(r.Value), number(r.Limit), text("tokens")
+	case NotAnswering:
+		f.Value, f.Limit, f.Unit = number(r.Value), number(r.Limit), text("s")
+		f.Why = text("no answer to scrapes")
+		if r.ScrapedAt == 0 {
+			f.Value, f.Why = nil, text("never answered a scrape")
+		}
 	case Asleep:
 		f.Why = text("engine sleeps")
 	case Fatal:

@@ -9,7 +9,7 @@ type Explanation struct {
 	Kind       string `json:"kind"`       // "Explanation"
 	RequestID  string `json:"request_id"`
 	At         string `json:"at"`     // RFC 3339, of the decision
-	Source     string `json:"source"` // "live" unless the caller says otherwise
+	Source     string `json:"source"` // "live"; "recorded" of a pick that was made
 	Epoch      uint64 `json:"epoch"`  // of the pod set
 
 	Model string  `json:"model"`

@@ -1,6 +1,7 @@
 package pick
 
 import (
+	"math"
 	"slices"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
@@ -18,11 +19,15 @@ const (
 	Scored      Verdict = iota
 	BreakerOpen         // value: requests before their first token; limit: the breaker's depth
 	Asleep
-	Fatal       // the device has failed
-	TooLong     // value: tokens of the prompt; limit: the pod's context
-	Unresolved  // the pod's name has no address
-	Draining    // it finishes what it has
-	NotInSubset // the gateway's hint leaves it out
+	Fatal // the device has failed
+	// NotAnswering stands behind the pods that are known to be unwell: those at
+	// least answer, if only with an error that a proxy can retry, while a request
+	// to a process that hangs waits for its time limit.
+	NotAnswering // value: seconds since an answered scrape, 0 = never; limit: known_for
+	TooLong      // value: tokens of the prompt; limit: the pod's context
+	Unresolved   // the pod's name has no address
+	Draining     // it finishes what it has
+	NotInSubset  // the gateway's hint leaves it out
 	OtherModel
 	OtherRole // it only prefills for others
 	NoAdapter
@@ -30,7 +35,7 @@ const (
 )
 
 var verdictNames = [numVerdicts]string{
-	"scored", "breaker", "asleep", "hardware-fatal", "context",
+	"scored", "breaker", "asleep", "hardware-fatal", "not-answering", "context",
 	"unresolved", "draining", "subset", "model", "role", "adapter",
 }
 
@@ -41,10 +46,11 @@ func (v Verdict) Hard() bool { return v >= Unresolved }
 
 // relaxed is the reason of a pick among pods that all have a soft verdict.
 var relaxed = [Unresolved]reason.Code{
-	BreakerOpen: reason.AllBreakersOpen,
-	Asleep:      reason.AllAsleep,
-	Fatal:       reason.AllFatal,
-	TooLong:     reason.AllTooShort,
+	BreakerOpen:  reason.AllBreakersOpen,
+	Asleep:       reason.AllAsleep,
+	Fatal:        reason.AllFatal,
+	NotAnswering: reason.AllSilent,
+	TooLong:      reason.AllTooShort,
 }
 
 // hard applies the filters that need nothing but the fleet and the request.
@@ -74,6 +80,8 @@ func (b *basis) soft(r *Row) (v Verdict, value, limit float64) {
 	switch context := r.Pod.Spec.MaxContext; {
 	case b.exact && context > 0 && b.prompt > context:
 		return TooLong, float64(b.prompt), float64(context)
+	case r.silent:
+		return NotAnswering, b.quiet(r), b.policy.KnownFor
 	case r.fatal:
 		return Fatal, 1, 0
 	case r.asleep:
@@ -82,4 +90,13 @@ func (b *basis) soft(r *Row) (v Verdict, value, limit float64) {
 		return BreakerOpen, float64(r.Depth), float64(b.policy.Breaker.Depth)
 	}
 	return Scored, 0, 0
+}
+
+// quiet is how long ago the pod answered a scrape, in seconds to the
+// millisecond; 0 = it never did.
+func (b *basis) quiet(r *Row) float64 {
+	if r.ScrapedAt == 0 {
+		return 0
+	}
+	return math.Round(float64(b.now-r.ScrapedAt)/1e6) / 1e3
 }

@@ -27,6 +27,9 @@ func filterFleet(t *testing.T) *fleet {
 	f.Telemetry.Put(p.ID, &telemetry.Sample{At: start, Device: telemetry.Device{Known: true, Fatal: true}})
 	p = f.add(pod.Spec{Name: "asleep", Model: model}, "10.0.0.10:8000")
 	f.Telemetry.Put(p.ID, &telemetry.Sample{At: start, Asleep: true})
+	p = f.add(pod.Spec{Name: "hung", Model: model}, "10.0.0.12:8000")
+	f.Telemetry.Put(p.ID, &telemetry.Sample{At: start - 5_001*ms})
+	f.Telemetry.FailMute(p.ID, "no complete answer within 500ms", start-200*ms)
 	p = f.add(pod.Spec{Name: "busy", Model: model}, "10.0.0.11:8000")
 	f.fill(p, 32, 0.001)
 	f.fill(f.Pods.Snapshot().ByName("good"), 20, 1) // by score alone the last
@@ -51,7 +54,7 @@ func TestFilters(t *testing.T) {
 	want := map[string]Verdict{
 		"good": Scored, "unresolved": Unresolved, "draining": Draining, "outside": NotInSubset,
 		"other-model": OtherModel, "prefill": OtherRole, "no-adapter": NoAdapter, "short": TooLong,
-		"broken": Fatal, "asleep": Asleep, "busy": BreakerOpen,
+		"broken": Fatal, "asleep": Asleep, "hung": NotAnswering, "busy": BreakerOpen,
 	}
 	seen := map[Verdict]bool{}
 	for i := range c.Rows {
@@ -81,8 +84,9 @@ func TestSoftFiltersGiveWay(t *testing.T) {
 		{[]string{"good"}, "busy", reason.AllBreakersOpen},
 		{[]string{"good", "busy"}, "asleep", reason.AllAsleep},
 		{[]string{"good", "busy", "asleep"}, "broken", reason.AllFatal},
-		{[]string{"good", "busy", "asleep", "broken"}, "short", reason.AllTooShort},
-		{[]string{"good", "busy", "asleep", "broken", "short"}, "none", reason.NoEligiblePod},
+		{[]string{"good", "busy", "asleep", "broken"}, "hung", reason.AllSilent},
+		{[]string{"good", "busy", "asleep", "broken", "hung"}, "short", reason.AllTooShort},
+		{[]string{"good", "busy", "asleep", "broken", "hung", "short"}, "none", reason.NoEligiblePod},
 	} {
 		f := filterFleet(t)
 		for _, name := range c.gone {
@@ -99,6 +103,63 @@ func TestSoftFiltersGiveWay(t *testing.T) {
 		if card.Outcome != wantOutcome {
 			t.Errorf("without %v: outcome %s", c.gone, card.Outcome)
 		}
+	}
+}
+
+// A pod that holds the whole prefix and answers nothing any more is not picked,
+// whatever the event stream says; one that has no numbers to give is.
+func TestNotAnswering(t *testing.T) {
+	const limit = 5000 * ms // known_for
+	sample := func(age int64) func(*fleet) {
+		return func(f *fleet) { f.Telemetry.Put(0, &telemetry.Sample{At: start - age, Waiting: known(0)}) }
+	}
+	mute := func(f *fleet) { f.Telemetry.FailMute(0, "connection refused", start-ms) }
+	failed := func(f *fleet) { f.Telemetry.Fail(0, "HTTP 404", start-ms) }
+	gone := func(f *fleet) {
+		f.Sync.Put(0, view.Sync{State: view.Connecting, Why: "eof", Since: start - 60_000*ms, LastEvent: start - 60_000*ms})
+	}
+	for _, c := range []struct {
+		name string
+		do   []func(*fleet)
+		want Verdict
+		age  float64 // s, as shown
+	}{
+		{"known values, scrapes fail", []func(*fleet){sample(limit), mute}, Scored, 0},
+		{"scrapes fail for longer", []func(*fleet){sample(limit + ms), mute}, NotAnswering, 5.001},
+		{"killed", []func(*fleet){sample(limit + ms), mute, gone}, NotAnswering, 5.001},
+		{"answers, but no page", []func(*fleet){sample(limit + ms), failed}, Scored, 0},
+		{"answers again", []func(*fleet){sample(limit + ms), mute, sample(0)}, Scored, 0},
+		{"never answered", []func(*fleet){mute, gone}, NotAnswering, 0},
+		{"never answered, no event source", []func(*fleet){mute, func(f *fleet) { f.Sync.Put(0, view.Sync{}) }}, NotAnswering, 0},
+		{"never answered, but publishes", []func(*fleet){mute}, Scored, 0},
+		{"has no metrics page", []func(*fleet){failed, gone}, Scored, 0},
+		{"not asked yet", []func(*fleet){gone}, Scored, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFleet(t, 2)
+			f.Telemetry.Put(1, &telemetry.Sample{At: start, Waiting: known(0)})
+			prompt := tokens(1, 4096)
+			f.store(0, event.TierGPU, prompt, 0, 256)
+			for _, do := range c.do {
+				do(f)
+			}
+			card := f.decide(f.query(prompt, start))
+			r := &card.Rows[0]
+			want := "pod-0"
+			if c.want == NotAnswering {
+				want = "pod-1"
+			}
+			if r.Verdict != c.want || winner(card) != want || card.Why != reason.None {
+				t.Errorf("verdict %s, winner %s, why %q; want %s, %s", r.Verdict, winner(card), card.Why, c.want, want)
+			}
+			if c.want == NotAnswering && (r.Value != c.age || r.Limit != 5) {
+				t.Errorf("%v s of %v, want %v of 5", r.Value, r.Limit, c.age)
+			}
+			f.Pods.Remove(1)
+			if card := f.decide(f.query(prompt, start)); winner(card) != "pod-0" {
+				t.Errorf("alone it is not picked: %s, %q", winner(card), card.Why)
+			}
+		})
 	}
 }
 

@@ -144,7 +144,7 @@ func TestUnknownIsNeverIdle(t *testing.T) {
 		usage float64
 		how   Source
 		state telemetry.State
-	}{{0.2, FromPod, telemetry.Fresh}, {0.4, FromPod, telemetry.Fresh}, {0.9, FromPod, telemetry.Fresh}, {0.05, FromPod, telemetry.Stale}, {0.4, FromOthers, telemetry.Unknown}} {
+	}{{0.2, FromPod, telemetry.Fresh}, {0.4, FromPod, telemetry.Fresh}, {0.9, FromPod, telemetry.Fresh}, {0.05, FromPod, telemetry.Stale}, {0.9, FromOthers, telemetry.Unknown}} {
 		if r := &c.Rows[i]; r.Usage != want.usage || r.UsageHow != want.how || r.Telemetry != want.state {
 			t.Errorf("pod %d: usage %v from %s, %s; want %+v", i, r.Usage, r.UsageHow, r.Telemetry, want)
 		}
@@ -157,6 +157,39 @@ func TestUnknownIsNeverIdle(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A pod that does not tell its queue is taken to have the longest of the fresh
+// ones; what we placed there counts where it is more.
+func TestUnknownQueueIsTheLongest(t *testing.T) {
+	f := newFleet(t, 4)
+	f.policy = fixed(t)
+	for i, waiting := range []float64{2, 6} {
+		f.Telemetry.Put(pod.ID(i), &telemetry.Sample{At: start, Waiting: known(waiting)})
+	}
+	f.fill(f.pod(3), 8, 0.5)
+	prompt := tokens(1, 4096) // 0.256 s
+	mean := 0.5               // of the requests placed
+	c := f.decide(f.query(prompt, start))
+	for i, want := range []struct{ queue, taken float64 }{{2 * mean, 0}, {6 * mean, 0}, {6 * mean, 6}, {4, 6}} {
+		if r := &c.Rows[i]; !near(r.Queue, want.queue, 1e-9) || r.Assumed != want.taken {
+			t.Errorf("pod %d: queue %v, taken for waiting %v; want %+v", i, r.Queue, r.Assumed, want)
+		}
+	}
+	if winner(c) != "pod-0" || c.Rows[2].Depth != 0 || !c.Rows[2].Candidate {
+		t.Errorf("winner %s, depth of the unknown pod %d", winner(c), c.Rows[2].Depth)
+	}
+	f.policy.ScrapedLoad = false
+	if got := f.decide(f.query(prompt, start)).Rows[2].Queue; got != 0 {
+		t.Errorf("without scraped load: queue %v", got)
+	}
+	f.policy.ScrapedLoad = true
+	c = f.decide(f.query(prompt, start+10_000*ms)) // nobody tells
+	for i := range c.Rows[:3] {
+		if r := &c.Rows[i]; r.Queue != 0 || r.Assumed != 0 || !r.Candidate {
+			t.Errorf("nobody tells: pod %d has queue %v", i, r.Queue)
+		}
+	}
 }
 
 func TestPoolInputs(t *testing.T) {
@@ -175,7 +208,7 @@ func TestPoolInputs(t *testing.T) {
 	for i, want := range []struct{ size, adds, share float64 }{
 		{16_000, 16, 0.256},
 		{8_000, 4112, 0.6},
-		{8_000, 4112, 0.3}, // unknown: the smallest pool, the median usage
+		{8_000, 4112, 0.6}, // unknown: the smallest pool, the greatest usage
 	} {
 		r := &c.Rows[i]
 		if r.PoolSize != want.size || r.PoolAdds != want.adds || !near(r.PoolShare, want.share, 1e-12) {

@@ -18,6 +18,9 @@ func (b *basis) observeQueue(r *Row, s *telemetry.Sample) {
 		return
 	}
 	r.Waiting = s.Waiting
+	if r.Telemetry == telemetry.Fresh {
+		b.waiting = max(b.waiting, s.Waiting.V)
+	}
 	r.Foreign = s.Waiting.V > float64(r.Load.AtScrape)
 	if !b.policy.ScrapedLoad || !r.Foreign {
 		return
@@ -26,6 +29,20 @@ func (b *basis) observeQueue(r *Row, s *telemetry.Sample) {
 	since := seconds(r.Load.SinceWork) / r.Slow
 	r.Queue = max(r.Queue, waiting*b.meanPrefill()+since)
 	r.Depth = max(r.Depth, int(waiting)+r.Load.Since)
+}
+
+// fillQueue charges a pod that does not tell its queue with the longest of the
+// fresh pods: requests of others may wait there as well, and a free queue would
+// draw the traffic. The depth stays our own count, lest one overloaded pod opens
+// the breaker of every pod without a page.
+func (b *basis) fillQueue(r *Row) {
+	if r.Waiting.Known || !b.policy.ScrapedLoad {
+		return
+	}
+	r.Assumed = min(b.waiting, maxWaiting)
+	if r.Assumed > float64(r.Load.Waiting) {
+		r.Queue = max(r.Queue, r.Assumed*b.meanPrefill())
+	}
 }
 
 // meanPrefill is what a foreign request is taken to cost: as ours did of late,
@@ -60,6 +77,7 @@ func queueInputs(b *basis, r *Row) map[string]any {
 		"queue_s":        number(r.Queue),
 		"local_s":        number(seconds(r.Load.Queue)),
 		"waiting":        gauge(r.Waiting),
+		"waiting_taken":  positiveOrNull(r.Assumed),
 		"waiting_ours":   r.Load.AtScrape,
 		"foreign":        r.Foreign,
 		"since_scrape":   r.Load.Since,

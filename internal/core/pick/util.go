@@ -1,10 +1,6 @@
 package pick
 
-import (
-	"slices"
-
-	"github.com/eppctl/eppctl/internal/core/telemetry"
-)
+import "github.com/eppctl/eppctl/internal/core/telemetry"
 
 // The utilisation term charges the share of KV blocks that running requests
 // hold, a minor one.
@@ -14,34 +10,21 @@ import (
 const unknownUsage = 0.5
 
 // observeUsage reads the gauge; a stale one keeps its last value. What is not
-// known waits for fillUsage.
-func (c *Card) observeUsage(r *Row, s *telemetry.Sample) {
+// known waits for fillUsage: it counts as the greatest measured among the
+// fresh pods. Never idle, or a pod whose page fails would draw the traffic.
+func (b *basis) observeUsage(r *Row, s *telemetry.Sample) {
 	if s == nil || !s.KVUsage.Known {
 		r.UsageHow = FromOthers
-		c.blind++
 		return
 	}
 	r.Usage = min(max(s.KVUsage.V, 0), 1)
 	r.estimated = s.KVEstimate
-	if r.Telemetry == telemetry.Fresh {
-		c.usages = append(c.usages, r.Usage)
-	}
-}
-
-// settleUsage finds what an unknown usage counts as: the median of the fresh
-// pods. Never idle, or a pod whose page fails would draw the traffic.
-func (c *Card) settleUsage() {
-	b := &c.basis
-	if c.blind == 0 {
+	if r.Telemetry != telemetry.Fresh || r.estimated {
 		return
 	}
-	if len(c.usages) == 0 {
-		b.usage, b.usageHow = unknownUsage, FromDefault
-		return
+	if b.usageHow == FromDefault || r.Usage > b.usage {
+		b.usage, b.usageHow = r.Usage, FromOthers
 	}
-	slices.Sort(c.usages)
-	n := len(c.usages)
-	b.usage, b.usageHow = (c.usages[(n-1)/2]+c.usages[n/2])/2, FromOthers
 }
 
 func (b *basis) fillUsage(r *Row) {

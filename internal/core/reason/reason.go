@@ -42,6 +42,7 @@ const (
 	AllBreakersOpen Code = "all-breakers-open"  // the best among overloaded pods
 	AllAsleep       Code = "all-asleep"         // the best among sleeping engines
 	AllFatal        Code = "all-hardware-fatal" // the best among pods with failed devices
+	AllSilent       Code = "all-not-answering"  // the best among pods that answer no scrape
 	AllTooShort     Code = "all-contexts-too-short"
 	NoPods          Code = "no-pods"         // the fleet is empty
 	NoEligiblePod   Code = "no-eligible-pod" // every pod is filtered out

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
 )
@@ -31,6 +32,10 @@ type Entry struct {
 	Sample *Sample // last good one, nil = none yet
 	Err    string  // text of the last failure since then, "" = none
 	ErrAt  int64   // ns
+	// Mute says that the last failure was that nothing answered at all: refused,
+	// reset or timed out, as of a process that died or hangs. A pod that answers
+	// without giving its numbers is not mute.
+	Mute bool
 }
 
 // Board keeps the latest Entry per pod. Any goroutine may read and write; a
@@ -51,8 +56,14 @@ func (b *Board) Get(id pod.ID) Entry {
 func (b *Board) Put(id pod.ID, s *Sample) { b.rows[id].Store(&Entry{Sample: s}) }
 
 // Fail records a failed scrape; the last good values stay and age.
-func (b *Board) Fail(id pod.ID, why string, at int64) {
-	e := Entry{Err: why, ErrAt: at}
+func (b *Board) Fail(id pod.ID, why string, at int64) { b.fail(id, Entry{Err: why, ErrAt: at}) }
+
+// FailMute is Fail for a scrape that nothing answered.
+func (b *Board) FailMute(id pod.ID, why string, at int64) {
+	b.fail(id, Entry{Err: why, ErrAt: at, Mute: true})
+}
+
+func (b *Board) fail(id pod.ID, e Entry) {
 	if old := b.rows[id].Load(); old != nil {
 		e.Sample = old.Sample
 	}
@@ -68,12 +79,18 @@ type Limits struct {
 	KnownNs int64 // default 5 s
 }
 
-// State classifies an entry at now (ns).
+// skew is how far a sample may lie ahead of a reader that took its time first.
+const skew = int64(time.Second)
+
+// State classifies an entry at now (ns). A sample from further ahead than a
+// reader can be late says nothing: else it would stay fresh until now gets there.
 func (e Entry) State(now int64, l Limits) State {
 	if e.Sample == nil {
 		return Unknown
 	}
 	switch age := now - e.Sample.At; {
+	case age < -skew:
+		return Unknown
 	case age <= l.FreshNs:
 		return Fresh
 	case age <= l.KnownNs:

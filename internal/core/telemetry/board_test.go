@@ -32,9 +32,23 @@ func TestBoardAges(t *testing.T) {
 			t.Errorf("at %d ms: %+v", c.at, e)
 		}
 	}
+	if e := b.Get(3); e.Mute {
+		t.Error("a failure of a page is not a silent pod")
+	}
+	b.FailMute(3, "connection refused", 10100*ms)
+	if e := b.Get(3); !e.Mute || e.Sample == nil || e.Err != "connection refused" {
+		t.Errorf("nothing answers: %+v", e)
+	}
 	b.Put(3, &Sample{At: 11000 * ms})
-	if e := b.Get(3); e.Err != "" || e.State(11000*ms, limits) != Fresh {
+	if e := b.Get(3); e.Err != "" || e.Mute || e.State(11000*ms, limits) != Fresh {
 		t.Errorf("after a good scrape: %+v", e)
+	}
+	// A reader that began a moment before the scrape takes it; a sample from
+	// further ahead would be fresh for as long as that.
+	for now, want := range map[int64]State{10_990: Fresh, 10_000: Fresh, 9_999: Unknown, -3_600_000: Unknown} {
+		if got := b.Get(3).State(now*ms, limits); got != want {
+			t.Errorf("a sample %d ms ahead: %s, want %s", 11_000-now, got, want)
+		}
 	}
 	b.Drop(3)
 	if e := b.Get(3); e.Sample != nil || e.Err != "" {
