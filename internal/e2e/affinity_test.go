@@ -67,7 +67,7 @@ func TestRestartedEngineIsFollowed(t *testing.T) {
 	parent := t
 	for i, e := range s.Fleet.Engines {
 		t.Run(e.Name(), func(t *testing.T) {
-			s := &stack{s.Stack, t, s.client}
+			s := &stack{s.Stack, t, s.client, s.dir}
 			p := prompt(1+i, 640)
 			fill(s, p, e)
 			e.Kill()

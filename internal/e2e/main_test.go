@@ -6,10 +6,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,6 +55,7 @@ type stack struct {
 	*sim.Stack
 	t      *testing.T
 	client *http.Client
+	dir    string
 }
 
 type setup struct {
@@ -69,13 +73,14 @@ func start(t *testing.T, o setup) *stack {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { f.Close() })
-	s, err := sim.StartStack(f, sim.StackOptions{Eppctl: eppctl, Envoy: envoy, Dir: t.TempDir(),
+	dir := t.TempDir()
+	s, err := sim.StartStack(f, sim.StackOptions{Eppctl: eppctl, Envoy: envoy, Dir: dir,
 		EnvoyConfig: o.envoyConfig, Serve: o.serve})
 	if err != nil {
 		t.Fatal(err)
 	}
 	tr := &http.Transport{MaxIdleConnsPerHost: 256}
-	st := &stack{s, t, &http.Client{Transport: tr}}
+	st := &stack{s, t, &http.Client{Transport: tr}, dir}
 	t.Cleanup(func() {
 		tr.CloseIdleConnections()
 		if err := s.Close(); err != nil {
@@ -91,6 +96,57 @@ func start(t *testing.T, o setup) *stack {
 		}
 	})
 	return st
+}
+
+// beside starts a second Envoy with an edited bootstrap and returns a stack that
+// goes through it.
+func (s *stack) beside(edit func(string) string) *stack {
+	s.t.Helper()
+	text, err := os.ReadFile(filepath.Join(s.dir, "envoy.yaml"))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	listen, admin := freeAddr(s.t), freeAddr(s.t)
+	bootstrap := edit(string(text))
+	if bootstrap == string(text) {
+		s.t.Fatal("the edit changed nothing")
+	}
+	// The first two addresses are the admin page's and the listener's.
+	addrs := regexp.MustCompile(`address: "127.0.0.1", port_value: \d+`).FindAllString(bootstrap, 2)
+	for i, a := range []string{admin, listen} {
+		host, port, _ := net.SplitHostPort(a)
+		bootstrap = strings.Replace(bootstrap, addrs[i], fmt.Sprintf("address: %q, port_value: %s", host, port), 1)
+	}
+	path := filepath.Join(s.t.TempDir(), "envoy.yaml")
+	if err := os.WriteFile(path, []byte(bootstrap), 0o644); err != nil {
+		s.t.Fatal(err)
+	}
+	p, err := sim.StartProcess(path+".log", envoy, "-c", path, "--concurrency", "1", "--use-dynamic-base-id", "--log-level", "warning")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		if err := p.Stop(10 * time.Second); err != nil {
+			s.t.Error(err)
+		}
+		if s.t.Failed() {
+			s.t.Logf("end of the second Envoy's log:\n%s", p.Tail(2048))
+		}
+	})
+	eventually(s.t, 20*time.Second, func() error {
+		r, err := http.Get("http://" + admin + "/ready")
+		if err != nil {
+			return err
+		}
+		defer r.Body.Close()
+		if r.StatusCode != http.StatusOK {
+			return fmt.Errorf("Envoy is not ready: %s", r.Status)
+		}
+		return nil
+	})
+	other := *s.Stack
+	other.Proxy = "http://" + listen
+	return &stack{&other, s.t, s.client, s.dir}
 }
 
 func set[T comparable](v *T, def T) {
@@ -260,6 +316,20 @@ func (s *stack) admin(method, path string, body []byte, extra ...string) []byte 
 	b, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode != http.StatusOK {
 		s.t.Fatalf("%s %s: status %d, error %v: %.500s", method, path, resp.StatusCode, err, b)
+	}
+	return b
+}
+
+func fetchPage(t *testing.T, url string) []byte {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	b, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: status %d, %v", url, resp.StatusCode, err)
 	}
 	return b
 }

@@ -48,7 +48,7 @@ type matrix struct {
 }
 
 // sub returns the stack reporting to a subtest.
-func (m matrix) sub(t *testing.T) *stack { return &stack{m.Stack, t, m.client} }
+func (m matrix) sub(t *testing.T) *stack { return &stack{m.Stack, t, m.client, m.dir} }
 
 func (m matrix) picks(t *testing.T) {
 	s := m.sub(t)

@@ -111,7 +111,7 @@ func (floor) Process(st extproc.ExternalProcessor_ProcessServer) error {
 		case m.GetRequestBody() != nil:
 			send(requestBodyAnswer(out))
 		case m.GetResponseHeaders() != nil:
-			send(responseHeadersAnswer())
+			send(responseHeadersAnswer(false))
 		}
 	}
 }

@@ -14,12 +14,13 @@ type counted struct {
 	ended int
 }
 
-func (c *counted) answer() *answer        { return &answer{} }
-func (c *counted) pod() *pod.Pod          { return c.on }
-func (c *counted) served(netip.AddrPort)  {}
-func (c *counted) status(int, bool, bool) {}
-func (c *counted) content()               {}
-func (c *counted) end()                   { c.ended++ }
+func (c *counted) answer() *answer       { return &answer{} }
+func (c *counted) pod() *pod.Pod         { return c.on }
+func (c *counted) served(netip.AddrPort) {}
+func (c *counted) status(reply)          {}
+func (c *counted) spent(usage)           {}
+func (c *counted) content()              {}
+func (c *counted) end()                  { c.ended++ }
 
 func TestEndSignal(t *testing.T) {
 	reset := ending{canceled: true, headers: true}

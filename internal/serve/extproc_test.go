@@ -648,7 +648,7 @@ func TestControlHeaders(t *testing.T) {
 		t.Fatalf("%+v", h)
 	}
 	t.Run("EU-02", func(t *testing.T) {
-		got := r.ask(reqHeaders(fullDuplex, false, completionsPath, "accept", "a", "accept", "b", "content-length", "7", "x-llm-d-model-name-rewrite", "m"), reqBody(body, true))
+		got := r.ask(reqHeaders(fullDuplex, false, completionsPath, "accept", "a", "accept", "b", "content-length", "7", "x-llm-d-inference-fairness-id", "t"), reqBody(completion("m", ids(1, 64)), true))
 		m := mutationOf(got[0])
 		for _, x := range m.GetSetHeaders() {
 			if k := x.GetHeader().GetKey(); k == "accept" || k == "content-length" {

@@ -43,14 +43,14 @@ func (f *flight) served(addr netip.AddrPort) {
 // status notes the engine's answer. The headers of an event stream are not its
 // first byte: vLLM and SGLang write them before the prompt is computed. Where
 // the body is not shown either, the first byte has to be estimated.
-func (f *flight) status(code int, sse, blind bool) {
-	if sse && blind {
+func (f *flight) status(r reply) {
+	if r.sse && r.unseen {
 		f.place.Unseen(f.due)
 	}
-	if code > 0 {
-		f.picker.met.engine.WithLabelValues(f.pod().Spec.Name, class(code)).Inc()
+	if r.code > 0 {
+		f.picker.met.engine.WithLabelValues(f.pod().Spec.Name, class(r.code)).Inc()
 	}
-	if !sse {
+	if !r.sse {
 		f.content()
 	}
 }
@@ -58,6 +58,8 @@ func (f *flight) status(code int, sse, blind bool) {
 func class(code int) string { return strconv.Itoa(min(code/100, 9)) + "xx" }
 
 func (f *flight) content() { f.place.FirstByte(f.picker.now()) }
+
+func (f *flight) spent(u usage) { f.picker.met.spent(f.pod().Spec.Name, u) }
 
 func (f *flight) end() { f.place.End(f.picker.now()) }
 

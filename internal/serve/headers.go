@@ -19,6 +19,8 @@ const (
 	subsetNamespace = "envoy.lb.subset_hint"
 
 	requestIDHeader = "x-request-id"
+	lengthHeader    = "content-length"
+	rewriteSuffix   = "model-name-rewrite"
 	dropReason      = "x-llm-d-request-dropped-reason"
 	rankHeader      = "x-data-parallel-rank" // vLLM and SGLang: route to this rank
 )
@@ -78,7 +80,7 @@ func (h *Head) read(key, val string, c *controls) {
 		h.ContentType = val
 	case "content-encoding":
 		h.Encoding = val
-	case "content-length":
+	case lengthHeader:
 		if n, err := strconv.ParseInt(val, 10, 64); err == nil && n >= 0 {
 			h.Length = n
 		}
@@ -99,7 +101,7 @@ func (h *Head) read(key, val string, c *controls) {
 func (h Head) with(c *controls) Head {
 	h.Objective = c.get("inference-objective")
 	h.Fairness = c.get("inference-fairness-id")
-	h.Rewrite = c.get("model-name-rewrite")
+	h.Rewrite = c.get(rewriteSuffix)
 	return h
 }
 

@@ -35,6 +35,8 @@ type metrics struct {
 	unmatched   *prometheus.CounterVec // reason
 	relaxed     *prometheus.CounterVec // reason
 	engine      *prometheus.CounterVec // pod, class
+	engineToks  *prometheus.CounterVec // pod, what
+	rewrites    *prometheus.CounterVec // result
 	reloads     *prometheus.CounterVec // result
 	streams     *prometheus.CounterVec // code
 
@@ -63,6 +65,8 @@ func newMetrics() *metrics {
 	m.unmatched = count("unmatched_total", "Requests decided by load only, by reason.", "reason")
 	m.relaxed = count("relaxed_total", "Picks among pods that a filter would leave out, by reason.", "reason")
 	m.engine = count("engine_responses_total", "Engine responses by pod and status class.", "pod", "class")
+	m.engineToks = count("engine_tokens_total", "Tokens as the engines report them, where the response is shown: prompt, output, and of the prompts with a report of hits queried and cached.", "pod", "what")
+	m.rewrites = count("model_rewrites_total", "Requests that name another model than the pods serve: done = the body was changed, impossible = it cannot be.", "result")
 	m.reloads = count("config_reloads_total", "Config edits applied and rejected.", "result")
 	m.streams = count("ext_proc_streams_total", "ext_proc streams ended, by gRPC code.", "code")
 
@@ -140,7 +144,21 @@ func (m *metrics) countHits(c *pick.Card) {
 }
 
 // forget drops the series of a pod that left the fleet.
-func (m *metrics) forget(pod string) { m.engine.DeletePartialMatch(prometheus.Labels{"pod": pod}) }
+func (m *metrics) forget(pod string) {
+	m.engine.DeletePartialMatch(prometheus.Labels{"pod": pod})
+	m.engineToks.DeletePartialMatch(prometheus.Labels{"pod": pod})
+}
+
+// spent records what an engine reports about a request of its own.
+func (m *metrics) spent(pod string, u usage) {
+	add := func(what string, n int) { m.engineToks.WithLabelValues(pod, what).Add(float64(n)) }
+	add("prompt", u.Prompt)
+	add("output", u.Output)
+	if u.Cached >= 0 {
+		add("queried", u.Prompt)
+		add("cached", u.Cached)
+	}
+}
 
 // observe records a duration with the request id as exemplar, which leads from a
 // slow bucket to the explain record.

@@ -5,6 +5,8 @@ import (
 
 	filterv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/eppctl/eppctl/internal/core/reason"
 )
 
 // bodyMode is how the proxy hands over a body.
@@ -92,6 +94,21 @@ func (p plan) picksAtHeaders() bool {
 
 // echoes reports that the proxy keeps nothing: every body byte must come back.
 func (p plan) echoes() bool { return p.body == modeFullDuplex || p.body == modeGRPC }
+
+// returns reports the same of the response's body.
+func (p plan) returns() bool { return p.response == modeFullDuplex || p.response == modeGRPC }
+
+// changes reports that the request's body can be changed. In STREAMED mode the
+// chunks could be, but not the length that has gone before them.
+func (p plan) changes(why reason.Code) bool {
+	switch p.body {
+	case modeFullDuplex, modeBuffered:
+		return true
+	case modePartial:
+		return why != reason.BodyCut
+	}
+	return false
+}
 
 // cost says what the mode costs, for the one log line per listener.
 func (p plan) cost() string {

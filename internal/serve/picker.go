@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -111,6 +112,7 @@ func (p *Picker) Explain(ctx context.Context, a *ask) (*pick.Explanation, *refus
 // the request was refused before there was a card.
 func (p *Picker) decide(ctx context.Context, a *ask, d *decided) (*pick.Query, *refusal) {
 	r := p.rules.Load()
+	a.Rewrite, a.Misnamed = nil, a.Head.Rewrite != "" && !a.Bodyless
 	q := &pick.Query{
 		RequestID: a.Head.RequestID, Subset: a.Subset, Priority: priority(a.Head.Objective),
 		Model: a.Head.Rewrite, Unmatched: a.Why,
@@ -178,6 +180,7 @@ func (p *Picker) read(ctx context.Context, r *rules, a *ask, q *pick.Query) *ref
 	if no := p.resolve(r, q, !cut && req.Kind != prompt.Unknown); no != nil {
 		return no
 	}
+	a.rename(req.Model, cmp.Or(q.Adapter, q.Base, q.Model))
 	q.Adapter = cmp.Or(req.Adapter, q.Adapter)
 	if !cut {
 		q.PromptTokens = req.Chars / bytesPerToken
@@ -193,6 +196,28 @@ func (p *Picker) read(ctx context.Context, r *rules, a *ask, q *pick.Query) *ref
 	}
 	a.Tokenizer = provider
 	return nil
+}
+
+// rename plans what the body needs to name the model that the pods serve. A
+// gateway's rewrite gives a model to a body without one; an alias does not.
+func (a *ask) rename(asked, served string) {
+	if a.Head.Rewrite == "" && asked == served {
+		return
+	}
+	w, named := newRewrite(a.Body, served, a.Head.Rewrite != "")
+	if a.Fixed {
+		w = nil
+	}
+	a.Rewrite, a.Misnamed = w, w == nil && !named
+}
+
+// strip lists the headers that the engine is not to see. A rewrite that could not
+// be done stays for whoever can.
+func (a *ask) strip() []string {
+	if !a.Misnamed {
+		return a.Head.Strip
+	}
+	return slices.DeleteFunc(slices.Clone(a.Head.Strip), func(h string) bool { return strings.HasSuffix(h, rewriteSuffix) })
 }
 
 // parse reads the body and gives the slot back that acquire took.
@@ -219,7 +244,14 @@ func (p *Picker) answerOf(d *decided, a *ask) answer {
 	c := &d.card
 	w := c.WinnerRow()
 	d.pickID = p.run + "-" + strconv.FormatUint(p.serial.Add(1), 36)
-	out := answer{Destination: w.Pod.Target, PickID: d.pickID, Reason: string(c.Unmatched), Strip: a.Head.Strip}
+	out := answer{Destination: w.Pod.Target, PickID: d.pickID, Reason: string(c.Unmatched), Strip: a.strip()}
+	switch {
+	case a.Rewrite != nil:
+		out.Rewrite, out.Length = a.Rewrite, a.Rewrite.length(a.Head.Length)
+		p.met.rewrites.WithLabelValues("done").Inc()
+	case a.Misnamed:
+		p.met.rewrites.WithLabelValues("impossible").Inc()
+	}
 	if out.Reason == "" {
 		out.Reason = string(w.Reason)
 	}

@@ -26,10 +26,12 @@ type answer struct {
 	Rank        string // data-parallel rank to ask for, "" = leave it to the engine
 	Scores      map[string]float64
 	Strip       []string
+	Rewrite     *rewrite // of the model in the body, nil = it stays as it is
+	Length      string   // content-length of the rewritten body, "" = leave it alone
 }
 
-// mutation holds only what changes: everything else, duplicates and
-// content-length included, reaches the engine as the client sent it.
+// mutation holds only what changes: everything else, duplicates included,
+// reaches the engine as the client sent it.
 func (a *answer) mutation() *extproc.HeaderMutation {
 	m := &extproc.HeaderMutation{
 		SetHeaders:    []*corev3.HeaderValueOption{setHeader(destinationKey, a.Destination)},
@@ -41,7 +43,18 @@ func (a *answer) mutation() *extproc.HeaderMutation {
 	if a.Rank != "" {
 		m.SetHeaders = append(m.SetHeaders, setHeader(rankHeader, a.Rank))
 	}
+	if a.Length != "" {
+		m.SetHeaders = append(m.SetHeaders, setHeader(lengthHeader, a.Length))
+	}
 	return m
+}
+
+// body is what the engine gets of a body, or of its first part.
+func (a *answer) body(came []byte) []byte {
+	if a.Rewrite == nil {
+		return came
+	}
+	return a.Rewrite.apply(came)
 }
 
 // metadata is the dynamic metadata: the outer key is the namespace.
@@ -99,6 +112,18 @@ func requestBodyAnswer(a *answer) *extproc.ProcessingResponse {
 	}
 }
 
+// bufferedBodyAnswer is the pick behind a buffered body. The body is sent back
+// only if it changes.
+func bufferedBodyAnswer(a *answer, body []byte) *extproc.ProcessingResponse {
+	r := requestBodyAnswer(a)
+	if a.Rewrite != nil {
+		r.GetRequestBody().Response.BodyMutation = &extproc.BodyMutation{
+			Mutation: &extproc.BodyMutation_Body{Body: a.Rewrite.apply(body)},
+		}
+	}
+	return r
+}
+
 // requestTrailersAnswer cannot change headers; the metadata still routes.
 func requestTrailersAnswer(a *answer) *extproc.ProcessingResponse {
 	_, md := common(a)
@@ -108,10 +133,14 @@ func requestTrailersAnswer(a *answer) *extproc.ProcessingResponse {
 	}
 }
 
-func responseHeadersAnswer() *extproc.ProcessingResponse {
-	return &extproc.ProcessingResponse{
-		Response: &extproc.ProcessingResponse_ResponseHeaders{ResponseHeaders: &extproc.HeadersResponse{}},
+// responseHeadersAnswer takes the length off a response whose body will change:
+// by how much is not known yet.
+func responseHeadersAnswer(changes bool) *extproc.ProcessingResponse {
+	h := &extproc.HeadersResponse{}
+	if changes {
+		h.Response = &extproc.CommonResponse{HeaderMutation: &extproc.HeaderMutation{RemoveHeaders: []string{lengthHeader}}}
 	}
+	return &extproc.ProcessingResponse{Response: &extproc.ProcessingResponse_ResponseHeaders{ResponseHeaders: h}}
 }
 
 func responseBodyAnswer() *extproc.ProcessingResponse {

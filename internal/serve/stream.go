@@ -3,8 +3,6 @@ package serve
 import (
 	"net/http"
 	"net/netip"
-	"strconv"
-	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
@@ -27,6 +25,13 @@ type ask struct {
 	// Why says why Body is no prompt (there was none, or not all of it);
 	// None = Body is whole.
 	Why reason.Code
+	// Bodyless marks a request that ends with its headers; Fixed one whose body
+	// the proxy lets nobody change.
+	Bodyless, Fixed bool
+	// Rewrite is what the body needs to name the model that the pods serve, once
+	// picked; Misnamed says that it needs something and stays as it is.
+	Rewrite  *rewrite
+	Misnamed bool
 }
 
 // running is a request that was routed: what the stream reports back about it.
@@ -35,11 +40,10 @@ type running interface {
 	answer() *answer
 	pod() *pod.Pod              // that serves it, as far as known
 	served(addr netip.AddrPort) // the proxy sent it elsewhere
-	// status notes that response headers came. sse announces an event stream,
-	// blind that no byte of its body will be shown.
-	status(code int, sse, blind bool)
-	content() // the first bytes of the response body came
-	end()     // the request is over
+	status(reply)               // response headers came
+	content()                   // the first bytes of the response body came
+	spent(usage)                // what the engine says the request cost
+	end()                       // the request is over
 }
 
 // stream is the protocol state of one ext_proc stream: messages in, answers out
@@ -70,9 +74,11 @@ type stream struct {
 
 // response is what the response side has shown so far.
 type response struct {
-	headers bool // response headers came and were answered
-	sse     bool // the response is an event stream
-	done    bool // its end was seen
+	headers bool         // response headers came and were answered
+	sse     bool         // the response is an event stream
+	done    bool         // its end was seen
+	names   *renamer     // the client asked for the model by another name
+	usage   *usageReader // the body is shown and can be read
 }
 
 // step handles one message.
@@ -86,8 +92,7 @@ func (s *stream) step(m *extproc.ProcessingRequest) {
 	case *extproc.ProcessingRequest_ResponseBody:
 		s.responseBody(r.ResponseBody)
 	case *extproc.ProcessingRequest_ResponseTrailers:
-		s.send(responseTrailersAnswer())
-		s.over()
+		s.responseTrailers()
 	case *extproc.ProcessingRequest_RequestHeaders:
 		s.requestHeaders(r.RequestHeaders, m)
 	case *extproc.ProcessingRequest_RequestBody:
@@ -112,6 +117,7 @@ func (s *stream) requestHeaders(h *extproc.HttpHeaders, m *extproc.ProcessingReq
 	}
 	s.ask.Subset = subsetOf(m.GetMetadataContext())
 	s.bodyDone = h.GetEndOfStream()
+	s.ask.Bodyless = s.bodyDone
 	s.unread = prompt.KindOf(s.ask.Head.Path) == prompt.Unknown
 	switch {
 	case s.bodyDone, s.plan.picksAtHeaders():
@@ -216,7 +222,7 @@ func (s *stream) settled() bool {
 // decide picks. It reports false when the request was refused, and answered so.
 func (s *stream) decide(why reason.Code) bool {
 	s.answered = true
-	s.ask.Why = why
+	s.ask.Why, s.ask.Fixed = why, !s.plan.changes(why)
 	run, no := s.pick(&s.ask)
 	if no != nil {
 		s.refuse(no)
@@ -237,8 +243,9 @@ func (s *stream) answerEchoing(why reason.Code, eos bool) {
 	if !s.decide(why) {
 		return
 	}
-	s.send(requestHeadersAnswer(s.run.answer()))
-	if body := s.release(); len(body) > 0 || eos {
+	a := s.run.answer()
+	s.send(requestHeadersAnswer(a))
+	if body := a.body(s.release()); len(body) > 0 || eos {
 		s.echo(body, eos)
 	}
 }
@@ -279,7 +286,7 @@ func (s *stream) answerBuffered(body []byte, cut bool) {
 			why = reason.BodyCut
 		}
 		if s.decide(why) {
-			s.send(requestBodyAnswer(s.run.answer()))
+			s.send(bufferedBodyAnswer(s.run.answer(), s.ask.Body))
 		}
 		s.release()
 	}
@@ -338,65 +345,96 @@ func (s *stream) bodyOr(why reason.Code) reason.Code {
 // bounds this answer in every mode, and missing it turns a response that the
 // engine has begun into a 504.
 func (s *stream) responseHeaders(h *extproc.HttpHeaders, md *corev3.Metadata) {
-	s.send(responseHeadersAnswer())
+	s.resp.names = s.renames()
+	s.send(responseHeadersAnswer(s.resp.names != nil))
 	s.resp.headers = true
 	if s.plan.observe && s.waiting() { // the request body is not shown to us
 		s.decide(s.bodyOr(reason.BodyCut))
 	}
-	code, contentType := 0, ""
-	for _, kv := range h.GetHeaders().GetHeaders() {
-		switch key := kv.GetKey(); {
-		case key == ":status":
-			code, _ = strconv.Atoi(headerValue(kv))
-		case strings.EqualFold(key, "content-type"):
-			contentType = headerValue(kv)
-		}
+	r := readReply(h, md)
+	r.unseen = s.plan.response == modeNone || s.plan.assumed
+	s.resp.sse = r.sse
+	if r.encoded {
+		s.resp.names = nil
+	} else if r.code == http.StatusOK {
+		s.resp.usage = &usageReader{}
 	}
-	s.resp.sse = strings.HasPrefix(contentType, "text/event-stream") && code == http.StatusOK
 	if s.run == nil {
 		return
 	}
-	if addr, ok := servedBy(md); ok {
-		s.run.served(addr)
+	if r.servedBy.IsValid() {
+		s.run.served(r.servedBy)
 	}
-	s.run.status(code, s.resp.sse, s.plan.response == modeNone || s.plan.assumed)
+	s.run.status(r)
 	if h.GetEndOfStream() {
 		s.over()
 	}
 }
 
+// renames returns what puts the client's own name for the model back, where the
+// response passes through us.
+func (s *stream) renames() *renamer {
+	if s.run == nil || !s.plan.returns() {
+		return nil
+	}
+	w := s.run.answer().Rewrite
+	if w == nil || w.asked == "" {
+		return nil
+	}
+	return &renamer{served: w.served, asked: w.asked}
+}
+
 func (s *stream) responseBody(b *extproc.HttpBody) {
-	if s.plan.response == modeFullDuplex || s.plan.response == modeGRPC {
-		chunks(b.GetBody(), b.GetEndOfStream(), func(piece []byte, eos bool) { s.send(streamedResponse(piece, eos)) })
+	body, end := b.GetBody(), b.GetEndOfStream()
+	if s.plan.returns() {
+		s.pass(body, end)
 	} else {
 		s.send(responseBodyAnswer())
 	}
-	if s.run != nil && len(b.GetBody()) > 0 {
+	if s.resp.usage != nil {
+		s.resp.usage.add(body)
+	}
+	if s.run != nil && len(body) > 0 {
 		s.run.content()
 	}
-	if b.GetEndOfStream() {
+	if end {
 		s.over()
 	}
+}
+
+// pass returns response bytes to the proxy, which keeps none.
+func (s *stream) pass(body []byte, end bool) {
+	if s.resp.names != nil {
+		if body = s.resp.names.next(body, end); len(body) == 0 && !end {
+			return
+		}
+	}
+	chunks(body, end, func(piece []byte, eos bool) { s.send(streamedResponse(piece, eos)) })
+}
+
+// responseTrailers end a body that had no end of stream of its own.
+func (s *stream) responseTrailers() {
+	if s.resp.names != nil && !s.resp.done {
+		if rest := s.resp.names.next(nil, true); len(rest) > 0 {
+			s.send(streamedResponse(rest, false))
+		}
+	}
+	s.send(responseTrailersAnswer())
+	s.over()
 }
 
 // over notes the end of the response; trailers and the end of the stream may
 // still follow.
 func (s *stream) over() {
 	s.resp.done = true
-	if s.run != nil {
-		s.run.end()
+	if s.run == nil {
+		return
 	}
-}
-
-// servedBy reads which endpoint the proxy used.
-func servedBy(md *corev3.Metadata) (netip.AddrPort, bool) {
-	v, ok := md.GetFilterMetadata()[lbNamespace].GetFields()[servedKey]
-	if !ok {
-		return netip.AddrPort{}, false
+	if s.resp.usage != nil {
+		if u, told := s.resp.usage.result(); told {
+			s.run.spent(u)
+		}
+		s.resp.usage = nil
 	}
-	a, err := netip.ParseAddrPort(v.GetStringValue())
-	if err != nil {
-		return netip.AddrPort{}, false
-	}
-	return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()), true
+	s.run.end()
 }
