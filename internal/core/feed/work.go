@@ -18,7 +18,7 @@ type work struct {
 	ctx      context.Context
 	wg       sync.WaitGroup
 	resolved chan netip.AddrPort
-	told     chan told
+	told     chan pod.Spec
 	again    chan struct{} // capacity 1: the engine restarted, ask it again
 
 	scraping bool
@@ -29,13 +29,13 @@ type work struct {
 // begin starts what needs no answer from the engine.
 func (w *work) begin() {
 	k := w.keeper
-	w.resolved, w.told, w.again = make(chan netip.AddrPort), make(chan told), make(chan struct{}, 1)
+	w.resolved, w.told, w.again = make(chan netip.AddrPort), make(chan pod.Spec), make(chan struct{}, 1)
 	spec, addr := k.spec, k.addr
 	if isName(spec.Address) {
 		w.wg.Go(func() { k.resolve(w.ctx, w.resolved, spec.Address, addr) })
 	}
-	w.wg.Go(func() { k.discover(w.ctx, spec.Address, k.base.Engine, w.told, w.again) })
-	w.advance()
+	w.wg.Go(func() { k.discover(w.ctx, spec, w.told, w.again) })
+	w.advance(false)
 }
 
 // advance starts what the spec has become complete enough for. A stream waits
