@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
 	"github.com/eppctl/eppctl/internal/core/view"
@@ -67,7 +68,8 @@ type PodState struct {
 	Role      string    `json:"role"`
 	Model     string    `json:"model"`
 	Adapters  []string  `json:"adapters"`
-	State     string    `json:"state"` // ok, slow, open, stale, down
+	State     string    `json:"state"`            // ok, slow, open, stale, down
+	Filter    string    `json:"filter,omitempty"` // that leaves the pod out of every pick for now: "not-answering"
 	Draining  bool      `json:"draining"`
 	Ranks     []Rank    `json:"ranks"`
 	Telemetry Telemetry `json:"telemetry"`
@@ -110,9 +112,10 @@ type PodLoad struct {
 	HeldTokens int64   `json:"held_tokens"`
 }
 
-// snapshot builds one; order is a column name, filter a part of a pod's name.
+// snapshot builds one; order is a column name, filter a part of a pod's name. now
+// is the wall clock's, for display: ages are by the picker's own clock.
 func (p *Picker) snapshot(order, filter string, limit int, now time.Time) *Snapshot {
-	v, ns := p.fleet.View(), now.UnixNano()
+	v, ns := p.fleet.View(), p.now()
 	s := &Snapshot{
 		APIVersion: APIVersion, Kind: "Snapshot", Source: "live",
 		At: now.UTC().Format(time.RFC3339Nano), Epoch: v.Pods.Epoch,
@@ -161,6 +164,9 @@ func (p *Picker) podState(v *view.View, x *pod.Pod, now int64) PodState {
 	for i, m := range x.Members {
 		st.Ranks = append(st.Ranks, rankState(v, i, m, now))
 	}
+	if v.Silent(x, v.Telemetry.Get(x.ID), now, p.rules.Load().limits()) {
+		st.Filter = pick.NotAnswering.String()
+	}
 	l := v.Load.Load(x, now)
 	st.Load = PodLoad{l.InFlight, l.Waiting, ms(int64(l.Queue)), l.Held}
 	return st
@@ -202,9 +208,9 @@ func (p *Picker) stateWord(v *view.View, x *pod.Pod, now int64) string {
 	e := v.Telemetry.Get(x.ID)
 	st := e.State(now, r.limits())
 	switch {
-	case x.Target == "", e.Sample == nil && e.Err != "", st == telemetry.Unknown && e.Err != "":
+	case x.Target == "", v.Silent(x, e, now, r.limits()):
 		return "down"
-	case st != telemetry.Fresh && x.Spec.Metrics != "":
+	case st != telemetry.Fresh && (x.Spec.Metrics != "" || e.Err != ""):
 		return "stale"
 	case v.Load.Load(x, now).Waiting >= r.policy.Breaker.Depth:
 		return "open"
