@@ -52,6 +52,7 @@ func TestExplainIsTheDecision(t *testing.T) {
 
 // fields flattens an explanation into path and value, without what is a time of
 // the day, an age or a measured duration: those differ between any two moments.
+// So does the source, which says whether the pick was made.
 func fields(t *testing.T, b []byte) map[string]string {
 	t.Helper()
 	var v any
@@ -76,7 +77,7 @@ func fields(t *testing.T, b []byte) map[string]string {
 	}
 	walk("", v)
 	for k := range out {
-		if k == "at" || k == "decide_us" || strings.Contains(k, "age_ms") {
+		if k == "at" || k == "decide_us" || k == "source" || strings.Contains(k, "age_ms") {
 			delete(out, k)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/pick"
@@ -37,7 +38,7 @@ const APIVersion = "eppctl/v1"
 //	         its headers as headers, the gateway's subset as header
 //	         x-gateway-destination-endpoint-subset. Answers an Explanation, or
 //	         the refusal that serve would send, with its status.
-//	GET  /v1/explain/{request-id}
+//	GET  /v1/explain/{request-id or pick-id}
 //	GET  /v1/picks?pod=&limit=
 //	GET  /v1/state?sort=&limit=&filter=
 //	GET  /v1/names?kind=pod|model
@@ -155,12 +156,25 @@ func askOf(r *http.Request, body []byte) *ask {
 
 func (a *admin) getExplain(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
-	x, oldest := a.picker.ring.find(id)
+	x, kept := a.picker.ring.find(id)
 	if x == nil {
-		writeError(w, http.StatusNotFound, "E_UNKNOWN_REQUEST", "no recent pick has this request id", "oldest kept: "+oldest)
+		writeError(w, http.StatusNotFound, "E_UNKNOWN_REQUEST", "no recent pick has this request id or pick id", keptHint(kept))
 		return
 	}
 	writeJSON(w, http.StatusOK, x)
+}
+
+// keptHint names ids that would have been found: the newest, and how far back the
+// ring goes.
+func keptHint(ids []string) string {
+	if len(ids) == 0 {
+		return "no pick is kept yet (limits.recent_cards says how many are)"
+	}
+	hint := "recent picks: " + strings.Join(ids[:min(len(ids), 3)], ", ")
+	if len(ids) > 3 {
+		hint += "; the oldest kept: " + ids[3]
+	}
+	return hint + "; all of them: GET /v1/picks"
 }
 
 func (a *admin) getPicks(w http.ResponseWriter, r *http.Request) {

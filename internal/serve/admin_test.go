@@ -32,7 +32,7 @@ func serveAdmin(a *admin, method, path, body string, kv ...string) *httptest.Res
 // untimed removes the one field that is measured and not decided.
 func untimed(t *testing.T, b []byte) string {
 	t.Helper()
-	out := regexp.MustCompile(`"decide_us":[0-9.]+`).ReplaceAll(b, nil)
+	out := regexp.MustCompile(`"decide_us":[0-9.]+|"source":"(live|recorded)"`).ReplaceAll(b, nil)
 	if len(out) == len(b) {
 		t.Fatalf("no decide_us in %s", b)
 	}
@@ -100,8 +100,8 @@ func TestAdmin(t *testing.T) {
 		}
 	})
 	t.Run("EX-04", func(t *testing.T) {
-		if w := r.admin("GET", "/v1/explain/none", ""); w.Code != 404 {
-			t.Fatalf("%d", w.Code)
+		if w := r.admin("GET", "/v1/explain/none", ""); w.Code != 404 || !strings.Contains(w.Body.String(), "no pick is kept yet") {
+			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 		for i := range 70 { // the rig's ring holds 64
 			c := r.talk()
@@ -111,8 +111,16 @@ func TestAdmin(t *testing.T) {
 		if w := r.admin("GET", "/v1/explain/id%2F69", ""); w.Code != 200 {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
-		if w := r.admin("GET", "/v1/explain/id%2F5", ""); w.Code != 404 || !strings.Contains(w.Body.String(), "id/6") {
+		if w := r.admin("GET", "/v1/explain/id%2F5", ""); w.Code != 404 ||
+			!strings.Contains(w.Body.String(), "recent picks: id/69, id/68, id/67; the oldest kept: id/6;") {
 			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+		list, _ := r.picker.ring.recent("", 64)
+		for _, p := range []shortPick{list[0], list[40], list[63]} { // x-eppctl-pick-id names a pick as well
+			x, _ := r.picker.ring.find(p.PickID)
+			if x == nil || x.RequestID != p.RequestID || x.Source != "recorded" {
+				t.Fatalf("pick id %q: %+v", p.PickID, x)
+			}
 		}
 		w := r.admin("GET", "/v1/picks?limit=3", "")
 		if w.Code != 200 || strings.Count(w.Body.String(), `"request_id"`) != 3 || !strings.Contains(w.Body.String(), `"total":64,"truncated":true`) {

@@ -101,27 +101,54 @@ func (r *ring) pop() *decided {
 	return d
 }
 
-// find returns the explanation of a request's latest decision, or nil and the
-// oldest request id that is kept.
-func (r *ring) find(id string) (*pick.Explanation, string) {
-	card, took, oldest := r.clone(id)
+// find returns the explanation of a request's latest decision, by request id or
+// pick id. When there is none, kept are the request ids of the newest decisions
+// and, last, of the oldest one.
+func (r *ring) find(id string) (x *pick.Explanation, kept []string) {
+	card, took, kept := r.clone(id)
 	if card == nil {
-		return nil, oldest
+		return nil, kept
 	}
-	return explained(card, took), ""
+	x = explained(card, took)
+	x.Source = "recorded"
+	return x, nil
 }
 
-func (r *ring) clone(id string) (card *pick.Card, took time.Duration, oldest string) {
+func (r *ring) clone(id string) (card *pick.Card, took time.Duration, kept []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if seq, ok := r.byID[id]; ok {
+	seq, ok := r.byID[id]
+	if !ok {
+		seq, ok = r.byPickID(id)
+	}
+	if ok {
 		d := r.slots[seq%uint64(len(r.slots))]
-		return d.card.Clone(), d.took, ""
+		return d.card.Clone(), d.took, nil
 	}
-	if r.next > r.oldest {
-		oldest = r.slots[r.oldest%uint64(len(r.slots))].card.RequestID
+	return nil, 0, r.some()
+}
+
+// byPickID looks through all decisions: explain is rare, and a second map would
+// cost every pick. mu is held.
+func (r *ring) byPickID(id string) (seq uint64, ok bool) {
+	for seq := r.next; seq > r.oldest; seq-- {
+		if r.slots[(seq-1)%uint64(len(r.slots))].pickID == id && id != "" {
+			return seq - 1, true
+		}
 	}
-	return nil, 0, oldest
+	return 0, false
+}
+
+// some names decisions that are kept: the three newest and the oldest. mu is held.
+func (r *ring) some() []string {
+	var ids []string
+	for seq := r.next; seq > r.oldest && len(ids) < 3; seq-- {
+		ids = append(ids, r.slots[(seq-1)%uint64(len(r.slots))].card.RequestID)
+	}
+	if r.next-r.oldest > 3 {
+		ids = append(ids, r.slots[r.oldest%uint64(len(r.slots))].card.RequestID)
+	}
+	return ids
 }
 
 func explained(c *pick.Card, took time.Duration) *pick.Explanation {

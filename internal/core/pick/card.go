@@ -21,6 +21,7 @@ type Card struct {
 	RequestID string
 	Now       int64 // ns
 	Model     string
+	Base      string // that Model means, "" = nobody knows the model
 	Adapter   string
 	Tokens    int         // of the prompt
 	Exact     bool        // Tokens counts exact ids; otherwise it is an estimate

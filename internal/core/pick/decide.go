@@ -42,7 +42,7 @@ func Decide(v *view.View, q *Query, pol *Policy, c *Card) Outcome {
 func (c *Card) begin(v *view.View, q *Query, pol *Policy) {
 	rows, scratch := c.Rows[:0], c.scratch
 	*c = Card{
-		RequestID: q.RequestID, Now: q.Now, Model: q.Model, Adapter: q.Adapter,
+		RequestID: q.RequestID, Now: q.Now, Model: q.Model, Base: q.Base, Adapter: q.Adapter,
 		Unmatched: q.Unmatched, Epoch: v.Pods.Epoch,
 		Winner: -1, RunnerUp: -1,
 		Tie:     Tie{Window: pol.TieWindow},

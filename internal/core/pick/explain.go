@@ -19,7 +19,7 @@ func (c *Card) Explanation() *Explanation {
 		RequestID: c.RequestID,
 		At:        time.Unix(0, c.Now).UTC().Format("2006-01-02T15:04:05.000000000Z07:00"),
 		Source:    "live", Epoch: c.Epoch,
-		Model: c.Model, LoRA: text(c.Adapter),
+		Model: c.Model, Base: text(c.Base), LoRA: text(c.Adapter),
 		Tokens: c.Tokens, TokensExact: c.Exact, Unmatched: text(string(c.Unmatched)),
 		Unit: "s", Better: "higher",
 		Weights: ExplainedWeights{

@@ -12,7 +12,8 @@ type Explanation struct {
 	Source     string `json:"source"` // "live"; "recorded" of a pick that was made
 	Epoch      uint64 `json:"epoch"`  // of the pod set
 
-	Model string  `json:"model"`
+	Model string  `json:"model"` // as the request names it
+	Base  *string `json:"base"`  // what it means; null = no table has it: routed by load
 	LoRA  *string `json:"lora"`
 	// Tokens of the prompt; TokensExact false marks an estimate. The block counts
 	// are those of the deepest match's block size.

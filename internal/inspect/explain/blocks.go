@@ -103,7 +103,7 @@ func (p *page) match() {
 			row = append(row, out.Cell{Text: fmt.Sprint(tier.of(&x.Match))})
 		}
 		row = append(row, out.Cell{Text: fmt.Sprint(x.Match.Depth)}, out.Cell{Text: p.depth(x)},
-			out.Cell{Text: age(x.Age.Events)}, out.Cell{Text: indexText(x), Style: indexStyle(x)})
+			out.Cell{Text: eventsText(x)}, out.Cell{Text: p.indexText(x), Style: indexStyle(x)})
 		t.AddCells(row...)
 	}
 	p.block("MATCH", "blocks of the prompt, by fastest tier"+p.hidden(), t)
@@ -114,16 +114,45 @@ func (p *page) depth(x *pick.ExplainedPod) string {
 	if p.x.Tokens <= 0 {
 		return ""
 	}
+	share := float64(x.Match.Tokens) / float64(p.x.Tokens)
 	const bar = 20
-	share := min(float64(x.Match.Tokens)/float64(p.x.Tokens), 1)
-	full := int(share*bar + 0.5)
-	return fmt.Sprintf("%s%s %3.0f%%", strings.Repeat("#", full), strings.Repeat(".", bar-full), 100*share)
+	full := portion(share, bar)
+	return fmt.Sprintf("%s%s %3d%%", strings.Repeat("#", full), strings.Repeat(".", bar-full), portion(share, 100))
 }
 
-func indexText(x *pick.ExplainedPod) string {
+// portion rounds a share of n, but to all of n or to nothing only what is so: a
+// prompt cached but for its end is not a cached prompt.
+func portion(share float64, n int) int {
+	switch {
+	case share >= 1:
+		return n
+	case share <= 0:
+		return 0
+	}
+	return min(max(int(share*float64(n)+0.5), 1), n-1)
+}
+
+// eventsText is the age of a pod's last event. Blocks without any event are those
+// of a replayed history.
+func eventsText(x *pick.ExplainedPod) string {
+	if x.Age.Events == nil && x.Match.Depth > x.Match.Expected {
+		return "replayed"
+	}
+	return age(x.Age.Events)
+}
+
+// whyWidth keeps the error of a socket from widening the table beyond a screen;
+// the wide form and JSON have all of it.
+const whyWidth = 32
+
+func (p *page) indexText(x *pick.ExplainedPod) string {
 	parts := []string{x.IndexState}
 	if x.IndexWhy != nil {
-		parts[0] += " (" + *x.IndexWhy + ")"
+		why := *x.IndexWhy
+		if !p.o.Wide {
+			why = out.Fit(why, whyWidth)
+		}
+		parts[0] += " (" + why + ")"
 	}
 	if x.Lost > 0 {
 		parts = append(parts, out.Plural(int(min(x.Lost, 1<<30)), "batch")+" lost")
@@ -218,7 +247,7 @@ func (p *page) shown() []*pick.ExplainedPod {
 
 func (p *page) hidden() string {
 	if n := len(p.scored) - len(p.shown()); n > 0 {
-		return fmt.Sprintf("; %d more pods (--all lists them)", n)
+		return fmt.Sprintf("; %d more (--all lists them)", n)
 	}
 	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/goccy/go-yaml"
 
@@ -84,5 +85,5 @@ func (c *Command) print(s *out.Streams, answer []byte, x *pick.Explanation) erro
 		_, err = s.Out.Write(text)
 		return err
 	}
-	return Render(s.Out, s, x, Options{All: c.All, Wide: c.Format == "wide"})
+	return Render(s.Out, s, x, Options{All: c.All, Wide: c.Format == "wide", Now: time.Now()})
 }

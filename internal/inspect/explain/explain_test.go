@@ -46,6 +46,9 @@ func pipe() (*out.Streams, *bytes.Buffer) {
 	return &out.Streams{In: strings.NewReader(""), Out: &b, Err: &bytes.Buffer{}}, &b
 }
 
+// now is 75 s after the time of the fixtures.
+var now = time.Date(2026, 11, 29, 11, 43, 22, 318e6, time.UTC)
+
 // TestRender compares whole screens. EX-05, EX-07, UX-06, UX-07, UX-08, UX-15.
 func TestRender(t *testing.T) {
 	for _, tc := range []struct {
@@ -60,11 +63,14 @@ func TestRender(t *testing.T) {
 		{golden: "picked-color", fixture: "picked", width: 120, color: true},
 		{golden: "none", fixture: "none"},
 		{golden: "tie", fixture: "tie"},
+		{golden: "recorded", fixture: "recorded"},
+		{golden: "recorded-wide", fixture: "recorded", opt: Options{Wide: true}},
 	} {
 		t.Run(tc.golden, func(t *testing.T) {
 			_, x := answer(t, tc.fixture)
 			s, got := pipe()
 			s.OutTTY, s.Width, s.Color = tc.width > 0, tc.width, tc.color
+			tc.opt.Now = now
 			if err := Render(s.Out, s, x, tc.opt); err != nil {
 				t.Fatal(err)
 			}
@@ -82,6 +88,48 @@ func TestRender(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPortion: a full bar is a full match, an empty one none.
+func TestPortion(t *testing.T) {
+	for _, tc := range []struct {
+		share float64
+		n     int
+		want  int
+	}{
+		{0, 20, 0}, {0.001, 20, 1}, {0.5, 20, 10}, {0.98, 20, 19}, {0.999, 100, 99}, {1, 20, 20}, {1.2, 100, 100}, {-1, 20, 0},
+	} {
+		if got := portion(tc.share, tc.n); got != tc.want {
+			t.Errorf("portion(%v, %d) = %d, want %d", tc.share, tc.n, got, tc.want)
+		}
+	}
+}
+
+// TestNothingVanishes: every term of every score is on the screen, however narrow.
+func TestNothingVanishes(t *testing.T) {
+	_, x := answer(t, "picked")
+	for _, width := range []int{40, 60, 80, 99, 200} {
+		s, got := pipe()
+		s.OutTTY, s.Width = true, width
+		if err := Render(s.Out, s, x, Options{Now: now}); err != nil {
+			t.Fatal(err)
+		}
+		for _, head := range []string{" TOTAL", " KV", " QUEUE", " BREAKER", " POOL", " CONC", " UTIL", " LORA", " HW", " TIER", " AGE", " STATE"} {
+			if !strings.Contains(got.String(), head) {
+				t.Errorf("width %d: no column%s:\n%s", width, head, got)
+			}
+		}
+	}
+}
+
+func TestAgo(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "0 s", 1200 * time.Millisecond: "1 s", 75 * time.Second: "1 min 15 s", 3*time.Hour + 61*time.Second: "3 h 1 min",
+	} {
+		if got := ago(d); got != want {
+			t.Errorf("ago(%v) = %q, want %q", d, got, want)
+		}
 	}
 }
 

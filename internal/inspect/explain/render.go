@@ -13,7 +13,8 @@ import (
 // Options say how much is shown.
 type Options struct {
 	All  bool // no folding of alike or further rows
-	Wide bool // the inputs of every term as well
+	Wide bool // the inputs of every term as well, and no text cut
+	Now  time.Time
 }
 
 // maxRows is how many pods MATCH and SCORES show without --all.
@@ -121,19 +122,24 @@ func (p *page) pick() {
 
 func (p *page) request() {
 	x := p.x
-	tokens := fmt.Sprintf("%d tokens", x.Tokens)
+	tokens := out.Plural(x.Tokens, "token")
 	if !x.TokensExact {
 		tokens = "about " + tokens + " (estimated)"
 	}
 	if x.Blocks != nil && x.BlockSize != nil {
-		tokens += fmt.Sprintf(" = %d blocks of %d", *x.Blocks, *x.BlockSize)
+		tokens += fmt.Sprintf(" = %s of %d", out.Plural(*x.Blocks, "block"), *x.BlockSize)
 		if x.TailTokens != nil && *x.TailTokens > 0 {
 			tokens += fmt.Sprintf(", %d over", *x.TailTokens)
 		}
 	}
 	model := x.Model
-	if model == "" {
+	switch {
+	case model == "":
 		model = "no model named"
+	case x.Base == nil:
+		model += " (not configured: routed by load)"
+	case *x.Base != model && (x.LoRA == nil || *x.LoRA != model):
+		model += " (means " + *x.Base + ")"
 	}
 	adapter := "no adapter"
 	if x.LoRA != nil {
@@ -143,15 +149,28 @@ func (p *page) request() {
 	if x.Unmatched != nil {
 		unmatched = "nothing could be matched: " + *x.Unmatched
 	}
-	p.line("REQUEST", model+", "+adapter, tokens, unmatched, "id "+x.RequestID)
+	id := "" // that of a question means nothing to anybody
+	if x.Source == recorded {
+		id = "id " + x.RequestID
+	}
+	p.line("REQUEST", model+", "+adapter, tokens, unmatched, id)
 }
 
+// recorded is the source of a pick that was made; anything else was computed when
+// it was asked for.
+const recorded = "recorded"
+
 func (p *page) state() {
-	at := p.x.At
-	if t, err := time.Parse(time.RFC3339Nano, at); err == nil && p.s.OutTTY {
-		at = t.Local().Format("15:04:05.000")
+	source, at := p.x.Source, p.x.At
+	if t, err := time.Parse(time.RFC3339Nano, at); err == nil {
+		if source == recorded {
+			source += " " + ago(p.o.Now.Sub(t)) + " ago"
+		}
+		if at = t.UTC().Format("2006-01-02T15:04:05.000Z07:00"); p.s.OutTTY {
+			at = t.Local().Format("15:04:05.000")
+		}
 	}
-	p.line("STATE", fmt.Sprintf("%s, epoch %d at %s", p.x.Source, p.x.Epoch, at),
+	p.line("STATE", fmt.Sprintf("%s, epoch %d at %s", source, p.x.Epoch, at),
 		fmt.Sprintf("%s: %d scored, %d filtered", out.Plural(len(p.x.Pods), "pod"), len(p.scored), len(p.filtered)))
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/eppctl/eppctl/internal/core/pick"
 )
@@ -16,6 +17,17 @@ func seconds(v float64) string {
 		return "0.000"
 	}
 	return fmt.Sprintf("%+.3f", v)
+}
+
+// ago writes an age in its largest unit and the next one.
+func ago(d time.Duration) string {
+	switch d = max(d, 0); {
+	case d < time.Minute:
+		return fmt.Sprintf("%.0f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+	}
+	return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
 }
 
 // age writes milliseconds as seconds; "never" when there is none.

@@ -20,8 +20,9 @@ type Column struct {
 	Elastic bool
 }
 
-// Table aligns rows under a header. On a terminal no line is wider than it; on a
-// pipe nothing is cut.
+// Table aligns rows under a header. On a terminal no line is wider than it: elastic
+// columns are cut, with a mark, and columns without room go below. On a pipe
+// nothing is cut.
 type Table struct {
 	Indent  string
 	Columns []Column
@@ -50,10 +51,57 @@ func (t *Table) Len() int { return len(t.rows) }
 
 const gap = "  "
 
-// Write prints the table to w as s would show it.
+// Write prints the table to w as s would show it. Columns that a terminal has no
+// room for go below, in bands that begin with the first column again: a term of a
+// score must not vanish without a sign.
 func (t *Table) Write(w io.Writer, s *Streams) error {
-	widths := t.widths(s)
 	var b strings.Builder
+	for _, columns := range t.bands(s.lineLimit()) {
+		t.band(columns).write(&b, s)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// bands groups the columns by what fits on a line; one band is the rule.
+func (t *Table) bands(limit int) [][]int {
+	least := t.least()
+	bands, used := [][]int{nil}, Cells(t.Indent)
+	for i, w := range least {
+		band := &bands[len(bands)-1]
+		if used+w > limit && len(*band) > 1 {
+			bands = append(bands, []int{0})
+			band, used = &bands[len(bands)-1], Cells(t.Indent)+least[0]+len(gap)
+		}
+		*band = append(*band, i)
+		used += w + len(gap)
+	}
+	return bands
+}
+
+// band is the table of some columns.
+func (t *Table) band(columns []int) *Table {
+	if len(columns) == len(t.Columns) {
+		return t
+	}
+	part := &Table{Indent: t.Indent}
+	for _, i := range columns {
+		part.Columns = append(part.Columns, t.Columns[i])
+	}
+	for _, row := range t.rows {
+		var cells []Cell
+		for _, i := range columns {
+			if i < len(row) {
+				cells = append(cells, row[i])
+			}
+		}
+		part.rows = append(part.rows, cells)
+	}
+	return part
+}
+
+func (t *Table) write(b *strings.Builder, s *Streams) {
+	widths := t.widths(s)
 	header := make([]Cell, len(t.Columns))
 	named := false
 	for i, c := range t.Columns {
@@ -61,13 +109,11 @@ func (t *Table) Write(w io.Writer, s *Streams) error {
 		named = named || c.Name != ""
 	}
 	if named {
-		t.line(&b, s, header, widths)
+		t.line(b, s, header, widths)
 	}
 	for _, row := range t.rows {
-		t.line(&b, s, row, widths)
+		t.line(b, s, row, widths)
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }
 
 // line writes one row. Blanks are held back until text follows them, so that no
@@ -97,11 +143,9 @@ func (s *Streams) lineLimit() int {
 	return s.Width
 }
 
-// widths gives every column what its widest cell needs and takes back from the
-// elastic ones what a terminal does not have.
-func (t *Table) widths(s *Streams) []int {
+// natural is what the widest cell of each column needs.
+func (t *Table) natural() []int {
 	w := make([]int, len(t.Columns))
-	total := Cells(t.Indent) + len(gap)*max(len(w)-1, 0)
 	for i, c := range t.Columns {
 		w[i] = Cells(c.Name)
 		for _, row := range t.rows {
@@ -109,16 +153,34 @@ func (t *Table) widths(s *Streams) []int {
 				w[i] = max(w[i], Cells(row[i].Text))
 			}
 		}
+	}
+	return w
+}
+
+// least is what each column must have: elastic ones can be cut to a few letters.
+func (t *Table) least() []int {
+	w := t.natural()
+	for i, c := range t.Columns {
+		if c.Elastic {
+			w[i] = min(w[i], max(Cells(c.Name), 8))
+		}
+	}
+	return w
+}
+
+// widths gives every column what its widest cell needs and takes back from the
+// elastic ones what a terminal does not have.
+func (t *Table) widths(s *Streams) []int {
+	w, least := t.natural(), t.least()
+	total := Cells(t.Indent) + len(gap)*max(len(w)-1, 0)
+	for i := range w {
 		total += w[i]
 	}
 	limit := s.lineLimit()
 	for i := len(w) - 1; i >= 0 && total > limit; i-- {
-		if c := t.Columns[i]; c.Elastic {
-			least := max(Cells(c.Name), 8)
-			cut := min(total-limit, max(w[i]-least, 0))
-			w[i] -= cut
-			total -= cut
-		}
+		cut := min(total-limit, w[i]-least[i])
+		w[i] -= cut
+		total -= cut
 	}
 	return w
 }
