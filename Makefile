@@ -14,7 +14,7 @@ WITH_DEPS = set -e; ENVOY=$$(scripts/envoy.sh); py=$$(scripts/python.sh); \
 .PHONY: help build deps test race bench fuzz lint gen check demo
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s%s\n", $$1, $$2}' Makefile
 
 build: ## build bin/eppctl, one static file
 	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$(VERSION)" -o $(BIN) ./cmd/eppctl
@@ -28,6 +28,7 @@ demo: build ## 4 simulated engines, serve and Envoy under load (KEEP=1 leaves th
 
 test: ## everything, end to end through a real Envoy and a real libzmq included
 	@$(WITH_DEPS) go test ./...
+	@go -C bench test ./...
 
 race: ## the same under the race detector
 	@$(WITH_DEPS) go test -race ./...
@@ -49,9 +50,11 @@ fuzz: ## each fuzz target for FUZZTIME (10s)
 	scripts/fuzz.sh $(FUZZTIME)
 
 lint: ## gofmt, go vet, staticcheck
-	@out=$$(gofmt -l cmd internal scripts); test -z "$$out" || { echo "gofmt: $$out"; exit 1; }
+	@out=$$(gofmt -l bench cmd internal scripts); test -z "$$out" || { echo "gofmt: $$out"; exit 1; }
 	go vet ./...
 	go run $(STATICCHECK) ./...
+	go -C bench vet ./...
+	cd bench && go run $(STATICCHECK) ./...
 
 gen: ## regenerate man pages, completions and other generated files
 	go generate ./...
