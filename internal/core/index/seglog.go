@@ -1,10 +1,6 @@
 package index
 
-import (
-	"math/bits"
-
-	"github.com/eppctl/eppctl/internal/core/event"
-)
+import "github.com/eppctl/eppctl/internal/core/event"
 
 const (
 	segBlocks = 16 // of one run, consecutive; 8 cost memory and speed, 32 waste it on short runs
@@ -105,16 +101,5 @@ func (l *seglog) held(yield func(uint32, *segment) bool) {
 				return
 			}
 		}
-	}
-}
-
-// stretches yields the places whose bits are set in mask as intervals [a, b) of
-// offsets within the segment.
-func stretches(mask uint16, yield func(a, b uint32)) {
-	for mask != 0 {
-		a := uint32(bits.TrailingZeros16(mask))
-		b := a + uint32(bits.TrailingZeros16(^(mask >> a)))
-		yield(a, b)
-		mask &^= uint16(1<<b - 1<<a)
 	}
 }
