@@ -48,6 +48,7 @@ type ending struct {
 	done     bool          // the end of the response was seen before
 	headers  bool          // response headers had been answered
 	sse      bool          // and announced an event stream
+	beyond   bool          // a body or trailers of the response came behind them
 	after    time.Duration // from that answer to the end
 }
 
@@ -59,7 +60,7 @@ type endSignal struct {
 	log  *slog.Logger
 
 	headers atomic.Bool  // response headers do come to this listener
-	carried atomic.Bool  // an event stream lasted as long as its response
+	carried atomic.Bool  // a stream lasted as long as its response
 	early   atomic.Int32 // event streams that ended early, none lasting
 
 	mu    sync.Mutex
@@ -88,19 +89,22 @@ func (e *endSignal) over(x ending) bool {
 	return e.mode == endAuto && e.carried.Load()
 }
 
-// learn draws conclusions from event streams and reports that this one lasted.
+// learn draws conclusions from streams that had response headers and reports that
+// this one lasted. Event streams prove it either way. Of other responses, most of
+// which are complete with their headers, only one that did not end with them
+// proves something.
 func (e *endSignal) learn(x ending) (lasted bool) {
-	if !x.sse || e.mode != endAuto {
+	if !x.headers || e.mode != endAuto {
 		return false
 	}
-	if x.eof || x.after > earlyEnd {
+	if x.after > earlyEnd || x.beyond || x.sse && x.eof {
 		if !e.carried.Swap(true) {
 			e.log.Info("end signal: streams last as long as their responses")
 			e.releaseAll()
 		}
 		return true
 	}
-	if x.canceled && !x.done && !e.carried.Load() && e.early.Add(1) == earlyProof {
+	if x.sse && x.canceled && !x.done && !e.carried.Load() && e.early.Add(1) == earlyProof {
 		e.log.Warn("end signal: streams end with the response headers; ends are taken from the engines' metrics; set response_trailer_mode: SEND")
 	}
 	return false

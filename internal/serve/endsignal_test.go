@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eppctl/eppctl/internal/core/feed"
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
 )
 
 // counted is a request that only counts its ends.
@@ -26,6 +28,8 @@ func TestEndSignal(t *testing.T) {
 	reset := ending{canceled: true, headers: true}
 	early := ending{canceled: true, headers: true, sse: true, after: time.Millisecond}
 	late := ending{canceled: true, headers: true, sse: true, after: time.Second}
+	lateAnswer := ending{canceled: true, headers: true, after: time.Second}
+	trailers := ending{eof: true, headers: true, beyond: true, done: true}
 	for _, c := range []struct {
 		name string
 		mode endMode
@@ -41,6 +45,11 @@ func TestEndSignal(t *testing.T) {
 		{"reset after headers, streams last", endAuto, []ending{{eof: true, headers: true, sse: true}}, reset, true},
 		{"reset after headers, a late stream was seen", endAuto, []ending{late}, reset, true},
 		{"late stream itself", endAuto, nil, late, true},
+		{"reset after headers, a late answer was seen", endAuto, []ending{lateAnswer}, reset, true},
+		{"late answer itself", endAuto, nil, lateAnswer, true},
+		{"reset after headers, trailers were seen", endAuto, []ending{trailers}, reset, true},
+		{"reset after headers, an answer ended with them", endAuto, []ending{{eof: true, headers: true}, reset}, reset, false},
+		{"early event stream, a late answer was seen", endAuto, []ending{early, lateAnswer}, early, true},
 		{"early stream", endAuto, []ending{early, early}, early, false},
 		{"reset before headers, phases skipped", endAuto, nil, ending{canceled: true}, false},
 		{"reset before headers, phases come", endAuto, []ending{reset}, ending{canceled: true}, true},
@@ -116,6 +125,26 @@ func TestLooseEnds(t *testing.T) {
 		e.reconcile(r.fleet.View(), time.Now())
 		if ended() != 1 || list[0].ended != 1 {
 			t.Fatalf("%d ended, want the oldest", ended())
+		}
+	})
+	t.Run("no gauge", func(t *testing.T) {
+		c := r.pod("c")
+		for _, s := range []*telemetry.Sample{nil, {At: feed.Now() + int64(time.Second), Waiting: telemetry.Value{Known: true}}} {
+			r.fleet.Telemetry.Drop(c.ID)
+			if s != nil {
+				r.fleet.Telemetry.Put(c.ID, s)
+			}
+			e := newEndSignal(endAuto, time.Hour, quietLog())
+			x := &counted{on: c}
+			e.linger(x)
+			e.reconcile(r.fleet.View(), feed.Clock().Add(blindTTL-time.Second))
+			if x.ended != 0 {
+				t.Fatal("ended before its time")
+			}
+			e.reconcile(r.fleet.View(), feed.Clock().Add(blindTTL))
+			if x.ended != 1 {
+				t.Fatal("counted until the TTL, though nothing can tell its end")
+			}
 		}
 	})
 	t.Run("pod removed", func(t *testing.T) {

@@ -3,6 +3,7 @@ package serve
 import (
 	"time"
 
+	"github.com/eppctl/eppctl/internal/core/feed"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
@@ -10,13 +11,18 @@ import (
 // looseEnd is a request whose stream is gone while the request may still run.
 type looseEnd struct {
 	run   running
-	since time.Time
+	since time.Time // by the feed's clock: it is compared with scrapes
 }
 
 // deadAfter is how long a pod's scrapes must fail, after the last good one and the
 // stream's end, before its request counts as over: the pod is not picked meanwhile, and whatever it was
 // doing nobody will learn the end of.
 const deadAfter = 5 * time.Second
+
+// blindTTL is how long a request counts on a pod whose page has no gauge of running
+// requests: nothing will ever tell its end, and a pod would seem full of requests
+// that were answered minutes ago. Most answers take less.
+const blindTTL = 30 * time.Second
 
 // maxLoose bounds the list; beyond it the oldest is counted down at once.
 const maxLoose = 1 << 16
@@ -30,7 +36,7 @@ func (e *endSignal) linger(r running) {
 		e.loose[0].run.end()
 		e.loose = e.loose[1:]
 	}
-	e.loose = append(e.loose, looseEnd{r, time.Now()})
+	e.loose = append(e.loose, looseEnd{r, feed.Clock()})
 }
 
 // lingering is the number of such requests.
@@ -87,7 +93,10 @@ func (e *endSignal) gone(v view.View, l looseEnd, surplus map[pod.ID]int, now ti
 	if t.ErrAt-lastGood >= int64(deadAfter) {
 		return true // what that last scrape still showed died with the pod
 	}
-	if s == nil || s.At <= since || !s.Running.Known {
+	if s == nil || !s.Running.Known {
+		return now.Sub(l.since) >= blindTTL
+	}
+	if s.At <= since {
 		return false
 	}
 	left, known := surplus[p.ID]

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/eppctl/eppctl/internal/core/block"
+	"github.com/eppctl/eppctl/internal/core/feed"
 	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/prompt"
 	"github.com/eppctl/eppctl/internal/core/reason"
@@ -31,7 +32,7 @@ type Picker struct {
 	ring  *ring
 	met   *metrics
 	log   *slog.Logger
-	clock func() time.Time // of decisions and accounting
+	clock func() time.Time // of decisions and accounting: the feed's, which stamps what they read
 
 	fallbacks int
 	scores    bool
@@ -41,6 +42,8 @@ type Picker struct {
 	// not wait, find a processor at once. Waiting for an engine takes none.
 	slots chan struct{}
 
+	timed atomic.Bool // the proxy has named an engine's time: see byProxy
+
 	streams func() (open int64, loose int) // set by the server, for display
 
 	run    string // random, tells pick ids of one process from another's
@@ -49,7 +52,7 @@ type Picker struct {
 
 func newPicker(f *view.Fleet, r *rules, cards int, o Options, met *metrics) *Picker {
 	p := &Picker{
-		fleet: f, ring: newRing(cards), met: met, log: o.Log, clock: time.Now,
+		fleet: f, ring: newRing(cards), met: met, log: o.Log, clock: feed.Clock,
 		fallbacks: o.Fallbacks, scores: o.EmitScores,
 		slots: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}

@@ -179,7 +179,7 @@ func (s *server) keepHouse(ctx context.Context) {
 	for {
 		s.updateHosts()
 		presume(s.fleet.View(), s.picker.rules.Load().limits(), s.picker.now())
-		s.ends.reconcile(s.fleet.View(), time.Now())
+		s.ends.reconcile(s.fleet.View(), feed.Clock())
 		s.updateReadiness()
 		select {
 		case <-ctx.Done():

@@ -76,6 +76,7 @@ type stream struct {
 type response struct {
 	headers bool         // response headers came and were answered
 	sse     bool         // the response is an event stream
+	beyond  bool         // a body or trailers came behind them
 	done    bool         // its end was seen
 	names   *renamer     // the client asked for the model by another name
 	usage   *usageReader // the body is shown and can be read
@@ -385,6 +386,7 @@ func (s *stream) renames() *renamer {
 }
 
 func (s *stream) responseBody(b *extproc.HttpBody) {
+	s.resp.beyond = s.resp.headers
 	body, end := b.GetBody(), b.GetEndOfStream()
 	if s.plan.returns() {
 		s.pass(body, end)
@@ -414,6 +416,7 @@ func (s *stream) pass(body []byte, end bool) {
 
 // responseTrailers end a body that had no end of stream of its own.
 func (s *stream) responseTrailers() {
+	s.resp.beyond = s.resp.headers
 	if s.resp.names != nil && !s.resp.done {
 		if rest := s.resp.names.next(nil, true); len(rest) > 0 {
 			s.send(streamedResponse(rest, false))
