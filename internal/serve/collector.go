@@ -36,6 +36,7 @@ var (
 	descWaiting   = desc("pod_waiting", "Of these, the ones before their first byte.", "pod")
 	descQueue     = desc("pod_queue_seconds", "Estimated time until the pod has answered everything placed on it.", "pod")
 	descBreaker   = desc("pod_breaker_open", "1 while the pod is left out for its queue.", "pod")
+	descFailing   = desc("pod_failing", "1 while the pod is left out for its server errors.", "pod")
 	descTelemetry = desc("pod_telemetry_fresh", "1 fresh, 0.5 stale, 0 unknown.", "pod")
 	descSync      = desc("pod_events_synced", "1 when every event since the engine's start is applied.", "pod", "rank")
 	descBlocks    = desc("pod_blocks", "Distinct blocks the index holds of the pod.", "pod", "rank", "tier")
@@ -87,6 +88,7 @@ func collectPod(out chan<- prometheus.Metric, v *view.View, p *pod.Pod, now int6
 	gauge(out, descWaiting, float64(l.Waiting), name)
 	gauge(out, descQueue, l.Queue.Seconds(), name)
 	gauge(out, descBreaker, truth(l.Waiting >= depth), name)
+	gauge(out, descFailing, truth(l.Faults.Out), name)
 	gauge(out, descTelemetry, float64(v.Telemetry.Get(p.ID).State(now, limits))/float64(telemetry.Fresh), name)
 	for rank, m := range p.Members {
 		r := strconv.Itoa(rank)

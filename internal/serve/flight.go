@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"math"
+	"net/http"
 	"net/netip"
 	"strconv"
 	"sync/atomic"
@@ -47,12 +48,27 @@ func (f *flight) status(r reply) {
 	if r.sse && r.unseen {
 		f.place.Unseen(f.due)
 	}
-	if r.code > 0 {
+	switch {
+	case r.code == 0:
+	case f.picker.byProxy(r):
+		f.picker.met.proxied.WithLabelValues(class(r.code)).Inc()
+	default:
 		f.picker.met.engine.WithLabelValues(f.pod().Spec.Name, class(r.code)).Inc()
+		f.place.Status(r.code >= http.StatusInternalServerError, f.picker.now())
 	}
 	if !r.sse {
 		f.content()
 	}
+}
+
+// byProxy reports that a proxy made up the answer itself: it says how long the
+// engine took in others, and not in this one. A proxy that never says cannot be
+// told from its engines.
+func (p *Picker) byProxy(r reply) bool {
+	if r.timed && !p.timed.Load() {
+		p.timed.Store(true)
+	}
+	return !r.timed && p.timed.Load()
 }
 
 func class(code int) string { return strconv.Itoa(min(code/100, 9)) + "xx" }

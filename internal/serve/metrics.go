@@ -35,6 +35,7 @@ type metrics struct {
 	unmatched   *prometheus.CounterVec // reason
 	relaxed     *prometheus.CounterVec // reason
 	engine      *prometheus.CounterVec // pod, class
+	proxied     *prometheus.CounterVec // class
 	engineToks  *prometheus.CounterVec // pod, what
 	rewrites    *prometheus.CounterVec // result
 	reloads     *prometheus.CounterVec // result
@@ -65,6 +66,7 @@ func newMetrics() *metrics {
 	m.unmatched = count("unmatched_total", "Requests decided by load only, by reason.", "reason")
 	m.relaxed = count("relaxed_total", "Picks among pods that a filter would leave out, by reason.", "reason")
 	m.engine = count("engine_responses_total", "Engine responses by pod and status class.", "pod", "class")
+	m.proxied = count("proxy_responses_total", "Responses that the proxy made up itself, by status class.", "class")
 	m.engineToks = count("engine_tokens_total", "Tokens as the engines report them, where the response is shown: prompt, output, and of the prompts with a report of hits queried and cached.", "pod", "what")
 	m.rewrites = count("model_rewrites_total", "Requests that name another model than the pods serve: done = the body was changed, impossible = it cannot be.", "result")
 	m.reloads = count("config_reloads_total", "Config edits applied and rejected.", "result")

@@ -157,15 +157,63 @@ func TestServedElsewhere(t *testing.T) {
 
 func TestEngineStatus(t *testing.T) {
 	t.Run("EP-35", func(t *testing.T) {
-		r := newRig(t, rigOptions{})
-		c, _ := r.routed(fullDuplex, 1)
-		c.send(respHeaders(true, ":status", "503"))
-		c.rest()
-		page := scrapePage(t, r.picker.met, false)
-		if !strings.Contains(page, `eppctl_engine_responses_total{class="5xx",pod="`) {
-			t.Fatal("a 503 of the engine is not counted")
+		r := newRig(t, rigOptions{pods: threePods()[:2]})
+		prompt := ids(1, 800)
+		r.cache("a", 0, prompt)
+		a, b := r.pod("a").Target, r.pod("b").Target
+		answer := func(want string, headers ...string) {
+			t.Helper()
+			c, picked := r.talk(), ""
+			c.send(reqHeaders(fullDuplex, false, completionsPath), reqBody(completion("m", prompt), true))
+			if picked = destination(t, c.recv()); picked != want {
+				t.Fatalf("picked %s, want %s", picked, want)
+			}
+			c.recv()
+			c.send(respHeaders(true, headers...))
+			c.rest()
+			waitFor(t, "idle", func() bool { return r.inFlight() == 0 })
 		}
-		waitFor(t, "idle", func() bool { return r.inFlight() == 0 })
+		const took = upstreamTime
+		answer(a, ":status", "200", took, "7")
+		for range 10 { // a refused connection, say: the proxy's own answer
+			answer(a, ":status", "503")
+		}
+		for range 4 {
+			answer(a, ":status", "503", took, "1")
+		}
+		answer(a, ":status", "404", took, "1") // ends the row
+		for range 5 {
+			answer(a, ":status", "500", took, "1")
+		}
+		answer(b, ":status", "200", took, "1")
+		x, _ := r.picker.Explain(t.Context(), &ask{Head: Head{Path: completionsPath, Length: -1}, Body: completion("m", prompt)})
+		if f := x.Pods[1].Filter; f.Name != "failing" || *f.Value != 5 || *f.Limit != 5 || *f.Probe <= 0 || *f.Probe > 1 {
+			t.Errorf("filter %+v", f)
+		}
+		page := scrapePage(t, r.picker.met, false)
+		for _, want := range []string{
+			`eppctl_engine_responses_total{class="5xx",pod="a"} 9`, `eppctl_engine_responses_total{class="4xx",pod="a"} 1`,
+			`eppctl_proxy_responses_total{class="5xx"} 10`,
+		} {
+			if !strings.Contains(page, want) {
+				t.Errorf("no %s", want)
+			}
+		}
+		// The probe, a second later.
+		r.picker.clock = func() time.Time { return time.Now().Add(1100 * time.Millisecond) }
+		answer(a, ":status", "200", took, "1")
+		answer(a, ":status", "200", took, "1")
+	})
+	t.Run("EP-35/a proxy that tells nothing", func(t *testing.T) {
+		r := newRig(t, rigOptions{pods: threePods()[:1]})
+		for range 5 {
+			c, _ := r.routed(fullDuplex, 1)
+			c.send(respHeaders(true, ":status", "503"))
+			c.rest()
+		}
+		if f := r.fleet.Load.Load(r.pod("a"), time.Now().UnixNano()).Faults; !f.Out {
+			t.Errorf("%+v: without a better sign a 503 is the engine's", f)
+		}
 	})
 }
 

@@ -112,6 +112,12 @@ func (r *Row) explainFilter() *ExplainedFilter {
 		if r.ScrapedAt == 0 {
 			f.Value, f.Why = nil, text("never answered a scrape")
 		}
+	case Failing:
+		f.Value, f.Limit, f.Unit = number(r.Value), number(r.Limit), text("server errors in a row")
+		f.Probe = number(seconds(r.Load.Faults.ProbeIn))
+		if f.Why = text("a probe is under way"); *f.Probe > 0 {
+			f.Why = text(fmt.Sprintf("next probe in %.1f s", *f.Probe))
+		}
 	case Asleep:
 		f.Why = text("engine sleeps")
 	case Fatal:

@@ -71,6 +71,7 @@ type ExplainedFilter struct {
 	Limit *float64 `json:"limit"`
 	Unit  *string  `json:"unit"`
 	Why   *string  `json:"why"`
+	Probe *float64 `json:"probe_s,omitempty"` // of a failing pod: until a request is tried there, 0 = one is
 }
 
 // ExplainedMatch counts blocks of the prompt on the pod, by fastest tier.

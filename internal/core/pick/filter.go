@@ -6,6 +6,7 @@ import (
 
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/view"
 )
 
 // Verdict says which filter left a pod out. The order is that of severity: when
@@ -19,7 +20,8 @@ const (
 	Scored      Verdict = iota
 	BreakerOpen         // value: requests before their first token; limit: the breaker's depth
 	Asleep
-	Fatal // the device has failed
+	Failing // value: server errors in a row; limit: as many as leave a pod out
+	Fatal   // the device has failed
 	// NotAnswering stands behind the pods that are known to be unwell: those at
 	// least answer, if only with an error that a proxy can retry, while a request
 	// to a process that hangs waits for its time limit.
@@ -35,7 +37,7 @@ const (
 )
 
 var verdictNames = [numVerdicts]string{
-	"scored", "breaker", "asleep", "hardware-fatal", "not-answering", "context",
+	"scored", "breaker", "asleep", "failing", "hardware-fatal", "not-answering", "context",
 	"unresolved", "draining", "subset", "model", "role", "adapter",
 }
 
@@ -48,6 +50,7 @@ func (v Verdict) Hard() bool { return v >= Unresolved }
 var relaxed = [Unresolved]reason.Code{
 	BreakerOpen:  reason.AllBreakersOpen,
 	Asleep:       reason.AllAsleep,
+	Failing:      reason.AllFailing,
 	Fatal:        reason.AllFatal,
 	NotAnswering: reason.AllSilent,
 	TooLong:      reason.AllTooShort,
@@ -84,6 +87,8 @@ func (b *basis) soft(r *Row) (v Verdict, value, limit float64) {
 		return NotAnswering, b.quiet(r), b.policy.KnownFor
 	case r.fatal:
 		return Fatal, 1, 0
+	case r.Load.Faults.Out:
+		return Failing, float64(r.Load.Faults.Row), view.FaultLimit
 	case r.asleep:
 		return Asleep, 1, 0
 	case r.Depth >= b.policy.Breaker.Depth:

@@ -32,6 +32,12 @@ func filterFleet(t *testing.T) *fleet {
 	f.Telemetry.FailMute(p.ID, "no complete answer within 500ms", start-200*ms)
 	p = f.add(pod.Spec{Name: "busy", Model: model}, "10.0.0.11:8000")
 	f.fill(p, 32, 0.001)
+	p = f.add(pod.Spec{Name: "failing", Model: model}, "10.0.0.13:8000")
+	for range view.FaultLimit {
+		r := f.Load.Place(p, view.Work{Rank: -1}, start-400*ms)
+		r.Status(true, start-300*ms)
+		r.End(start - 300*ms)
+	}
 	f.fill(f.Pods.Snapshot().ByName("good"), 20, 1) // by score alone the last
 	return f
 }
@@ -54,7 +60,7 @@ func TestFilters(t *testing.T) {
 	want := map[string]Verdict{
 		"good": Scored, "unresolved": Unresolved, "draining": Draining, "outside": NotInSubset,
 		"other-model": OtherModel, "prefill": OtherRole, "no-adapter": NoAdapter, "short": TooLong,
-		"broken": Fatal, "asleep": Asleep, "hung": NotAnswering, "busy": BreakerOpen,
+		"broken": Fatal, "failing": Failing, "asleep": Asleep, "hung": NotAnswering, "busy": BreakerOpen,
 	}
 	seen := map[Verdict]bool{}
 	for i := range c.Rows {
@@ -83,10 +89,11 @@ func TestSoftFiltersGiveWay(t *testing.T) {
 		{nil, "good", reason.None},
 		{[]string{"good"}, "busy", reason.AllBreakersOpen},
 		{[]string{"good", "busy"}, "asleep", reason.AllAsleep},
-		{[]string{"good", "busy", "asleep"}, "broken", reason.AllFatal},
-		{[]string{"good", "busy", "asleep", "broken"}, "hung", reason.AllSilent},
-		{[]string{"good", "busy", "asleep", "broken", "hung"}, "short", reason.AllTooShort},
-		{[]string{"good", "busy", "asleep", "broken", "hung", "short"}, "none", reason.NoEligiblePod},
+		{[]string{"good", "busy", "asleep"}, "failing", reason.AllFailing},
+		{[]string{"good", "busy", "asleep", "failing"}, "broken", reason.AllFatal},
+		{[]string{"good", "busy", "asleep", "failing", "broken"}, "hung", reason.AllSilent},
+		{[]string{"good", "busy", "asleep", "failing", "broken", "hung"}, "short", reason.AllTooShort},
+		{[]string{"good", "busy", "asleep", "failing", "broken", "hung", "short"}, "none", reason.NoEligiblePod},
 	} {
 		f := filterFleet(t)
 		for _, name := range c.gone {
@@ -279,4 +286,50 @@ func TestReasons(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A pod whose server errors leave it out is chosen again when a probe is due, for
+// one request; among pods that all fail the best is, by score.
+func TestFailing(t *testing.T) {
+	t.Run("EP-35", func(t *testing.T) {
+		f := newFleet(t, 2)
+		prompt := tokens(1, 4096)
+		f.store(f.pod(0).Members[0], event.TierGPU, prompt, 0, 256)
+		fail := func(p *pod.Pod, at int64) {
+			for range view.FaultLimit {
+				r := f.Load.Place(p, view.Work{Rank: -1}, at)
+				r.Status(true, at)
+				r.End(at)
+			}
+		}
+		at := func(now int64) *Card { return f.decide(f.query(prompt, now)) }
+		fail(f.pod(0), start)
+		c := at(start + 400*ms)
+		if r := &c.Rows[0]; winner(c) != "pod-1" || r.Verdict != Failing || r.Value != 5 || r.Limit != 5 {
+			t.Errorf("winner %s, %s %v/%v", winner(c), r.Verdict, r.Value, r.Limit)
+		}
+		if x := c.Explanation().Pods[1].Filter; x.Name != "failing" || *x.Probe != 0.6 || *x.Why != "next probe in 0.6 s" {
+			t.Errorf("%+v, probe %v, why %v", x, *x.Probe, *x.Why)
+		}
+		c = at(start + 1000*ms)
+		if winner(c) != "pod-0" || c.Rows[0].Verdict != Scored {
+			t.Fatalf("no probe when it is due: winner %s", winner(c))
+		}
+		probe := f.Load.Place(f.pod(0), c.Work(f.query(prompt, start)), start+1000*ms)
+		if c = at(start + 1001*ms); winner(c) != "pod-1" || *c.Explanation().Pods[1].Filter.Why != "a probe is under way" {
+			t.Errorf("a second probe beside the first: winner %s", winner(c))
+		}
+		fail(f.pod(1), start+1001*ms)
+		if c = at(start + 1002*ms); winner(c) != "pod-0" || c.Outcome != Picked || c.Why != reason.AllFailing || len(c.Order(nil)) != 2 {
+			t.Errorf("all fail: winner %s, why %q", winner(c), c.Why)
+		}
+		q := f.query(prompt, start+1002*ms)
+		if q.Priority = -1; f.decide(q).Outcome != Picked {
+			t.Error("failing pods are no overload: nothing is shed")
+		}
+		probe.Status(false, start+1100*ms)
+		if c = at(start + 1101*ms); winner(c) != "pod-0" || c.Why != reason.None || c.Rows[0].Verdict != Scored {
+			t.Errorf("after a good probe: winner %s, why %q", winner(c), c.Why)
+		}
+	})
 }

@@ -19,6 +19,7 @@ const (
 	Shape          Code = "request-shape-unsupported"
 	PrivateCache   Code = "private-cache"  // SGLang extra_key: invisible in events
 	CacheBypassed  Code = "cache-bypassed" // an option makes the engine ignore its cache
+	NameTooLong    Code = "name-too-long"  // a model or adapter name that nobody serves
 	Deadline       Code = "pick-deadline"
 )
 
@@ -42,6 +43,7 @@ const (
 	AllBreakersOpen Code = "all-breakers-open"  // the best among overloaded pods
 	AllAsleep       Code = "all-asleep"         // the best among sleeping engines
 	AllFatal        Code = "all-hardware-fatal" // the best among pods with failed devices
+	AllFailing      Code = "all-failing"        // the best among pods that answer with server errors
 	AllSilent       Code = "all-not-answering"  // the best among pods that answer no scrape
 	AllTooShort     Code = "all-contexts-too-short"
 	NoPods          Code = "no-pods"         // the fleet is empty

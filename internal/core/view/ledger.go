@@ -53,6 +53,8 @@ type Load struct {
 	// Held is the number of distinct prompt tokens of the requests in flight,
 	// to the grain of a chunk.
 	Held int64
+	// Faults are the server errors of the last answers.
+	Faults Faults
 }
 
 // Load reads a pod's account.
@@ -105,6 +107,7 @@ type account struct {
 	work     int64
 	newest   *Placement // waiting requests, linked from the newest to the oldest
 	answers  answers
+	faults   faults
 
 	judged int64 // time of the last scrape that Presume used
 	pace   int   // unseen first bytes between the two scrapes before that
@@ -126,6 +129,7 @@ func (a *account) read(now, scraped int64) Load {
 	}
 	l.AtScrape = l.Waiting - l.Since + a.answers.spanning(scraped)
 	l.Waiting -= min(due, a.pace)
+	l.Faults = a.faults.read(now)
 	a.mu.Unlock()
 	return l
 }
@@ -135,6 +139,7 @@ func (a *account) add(p *Placement, now int64) {
 	defer a.mu.Unlock()
 	p.at = now
 	a.inFlight++
+	a.faults.place(p, now)
 	if p.answered {
 		return // a request moved after its first byte has no prefill left
 	}
@@ -177,6 +182,7 @@ func (a *account) drop(p *Placement, now int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.inFlight--
+	a.faults.leave(p, now)
 	switch {
 	case p.answered:
 	case p.overdue(now):
