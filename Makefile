@@ -5,6 +5,7 @@ STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 10s
 BIN         ?= bin/eppctl
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS     := -X main.version=$(VERSION) -X main.commit=$(shell git rev-parse HEAD 2>/dev/null) -X main.date=$(shell git log -1 --format=%cI 2>/dev/null)
 
 # What the end-to-end parts need beside Go: an Envoy, and a python3 with libzmq.
 WITH_DEPS = set -e; ENVOY=$$(scripts/envoy.sh); py=$$(scripts/python.sh); \
@@ -17,7 +18,7 @@ help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s%s\n", $$1, $$2}' Makefile
 
 build: ## build bin/eppctl, one static file
-	CGO_ENABLED=0 go build -trimpath -ldflags "-X main.version=$(VERSION)" -o $(BIN) ./cmd/eppctl
+	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN) ./cmd/eppctl
 
 deps: ## fetch what tests and demo need: Go modules, Envoy, pyzmq (into .cache/)
 	go mod download

@@ -3,11 +3,13 @@
 package report
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -33,14 +35,24 @@ func (r Row) Against(reference float64) Row {
 	return r
 }
 
-// Print writes the rows as a table.
+// Print writes the rows as a table. What Reference is of differs from table to
+// table: the caller says it.
 func Print(w io.Writer, rows []Row) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	var text bytes.Buffer
+	t := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "NAME\tVALUE\tUNIT\tREFERENCE\tRATIO\tTARGET")
 	for _, r := range rows {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, number(&r.Value), r.Unit, number(r.Reference), number(r.Ratio), r.Target)
 	}
-	return t.Flush()
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	var b strings.Builder
+	for line := range strings.Lines(text.String()) { // an empty last cell leaves blanks
+		b.WriteString(strings.TrimRight(line, " \n") + "\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
 
 func number(v *float64) string {

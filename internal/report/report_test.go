@@ -30,6 +30,11 @@ func TestRowsOnScreenAndOnDisk(t *testing.T) {
 			t.Errorf("line %d: %q, want %q", i, got, want[i])
 		}
 	}
+	for line := range strings.Lines(out.String()) {
+		if strings.HasSuffix(line, " \n") {
+			t.Errorf("blanks at the end of %q", line)
+		}
+	}
 	path := filepath.Join(t.TempDir(), "out", "x.json")
 	if err := Write(path, rows); err != nil {
 		t.Fatal(err)

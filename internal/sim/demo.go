@@ -174,8 +174,9 @@ func (d *demo) print(w io.Writer, out string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\nOne workload twice through Envoy: %d conversations of %d turns over %d engines. REFERENCE is round robin.\n\n",
-		len(d.work), demoWork.Turns, len(d.stack.Fleet.Engines))
+	fmt.Fprintf(w, "\nOne workload twice through Envoy: %d conversations of %d turns with %d system prompts over %d engines.\n"+
+		"VALUE is with eppctl, REFERENCE with round robin, both from cold caches; RATIO is VALUE / REFERENCE.\n\n",
+		len(d.work), demoWork.Turns, demoWork.Systems, len(d.stack.Fleet.Engines))
 	if err := report.Print(w, rows); err != nil {
 		return err
 	}
@@ -193,12 +194,18 @@ func (d *demo) print(w io.Writer, out string) error {
 
 func (d *demo) hint(w io.Writer) {
 	file := filepath.Join(d.stack.opt.Dir, "request.json")
-	fmt.Fprintf(w, "\nIt keeps running; end it with Ctrl-C. Try:\n\n"+
+	fmt.Fprintf(w, "It keeps running; end it with Ctrl-C. The engines' caches are those of the round-robin run by now, so that\n"+
+		"explain shows other pods than above. Try:\n\n"+
 		"  curl -si %s/v1/chat/completions -H 'content-type: application/json' -d @%s\n"+
 		"  %s explain --addr %s -f %s\n"+
-		"  curl -s http://%s/metrics | grep ^eppctl_\n\n",
-		d.stack.Proxy, file, d.stack.opt.Eppctl, d.stack.Listen.Admin, file, d.stack.Listen.Metrics)
+		"  curl -s http://%s/metrics | grep -E '^eppctl_(%s)'\n\n"+
+		"Configs and logs are in %s; they stay there after Ctrl-C.\n\n",
+		d.stack.Proxy, file, d.stack.opt.Eppctl, d.stack.Listen.Admin, file, d.stack.Listen.Metrics, hintMetrics, d.stack.opt.Dir)
 }
+
+// hintMetrics are three that tell most: the answers by code, what the prompts could
+// share and did, and how long a pick takes.
+const hintMetrics = "requests_total|prefix_tokens_total|pick_duration_seconds_(sum|count)"
 
 type summary struct {
 	requests, failed  int

@@ -64,6 +64,19 @@ func TestDemoRows(t *testing.T) {
 	}
 }
 
+// TestDemoHint: who leaves the demo running is told what has changed since the
+// table, what to look at, and what is left behind.
+func TestDemoHint(t *testing.T) {
+	var b bytes.Buffer
+	d := demo{stack: &Stack{Proxy: "http://h:1", Listen: Listen{Admin: "h:2", Metrics: "h:3"}, opt: StackOptions{Dir: "/d", Eppctl: "eppctl"}}}
+	d.hint(&b)
+	for _, want := range []string{"caches are those of the round-robin run", "/d; they stay there", "h:3/metrics | grep -E '^eppctl_(" + hintMetrics + ")'"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the hint does not say %q:\n%s", want, b.String())
+		}
+	}
+}
+
 func TestProgressWithoutTerminal(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, "x", 8)

@@ -43,6 +43,7 @@ func run(stdout, stderr io.Writer, path string) error {
 	if err != nil {
 		return err
 	}
+	fmt.Fprint(stdout, caption)
 	if err := report.Print(stdout, rows); err != nil {
 		return err
 	}

@@ -5,6 +5,15 @@ import (
 	"testing"
 )
 
+// TestCaption: whoever reads the table must not guess what it compares with.
+func TestCaption(t *testing.T) {
+	for _, word := range []string{"REFERENCE is", "RATIO is VALUE / REFERENCE"} {
+		if !strings.Contains(caption, word) {
+			t.Errorf("the caption does not say %q", word)
+		}
+	}
+}
+
 func TestResultsKeepUnitsAndMedian(t *testing.T) {
 	const out = `goos: linux
 pkg: example.org/x

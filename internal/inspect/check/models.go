@@ -74,7 +74,7 @@ func (m Model) unserved(pods []served) []feed.Finding {
 		for _, a := range m.Aliases {
 			if !slices.Contains(p.names, a) {
 				found = append(found, feed.Finding{
-					Severity: feed.SeverityWarning, Code: "alias-not-served", Pod: p.pod, Field: "models[].aliases", Value: a,
+					Severity: feed.SeverityInfo, Code: "alias-not-served", Pod: p.pod, Field: "models[].aliases", Value: a,
 					Expected: strings.Join(p.names, ", "), Hint: hintAlias,
 				})
 			}
@@ -99,8 +99,8 @@ func (m Model) unserved(pods []served) []feed.Finding {
 	return found
 }
 
-// A request is passed on as it came, with the name the client gave.
-const hintAlias = "the pod answers 404 to it: start it with this name too (vLLM, SGLang: --served-model-name)"
+// serve puts the pod's own name into bodies that pass through it.
+const hintAlias = "serve rewrites it; where Envoy keeps the body to itself (NONE, STREAMED) the pod answers 404"
 
 // told drops what the feed says of further names when the table has them.
 func told(found []feed.Finding, table []Model) []feed.Finding {
