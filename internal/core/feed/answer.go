@@ -42,6 +42,42 @@ func answered(err error) bool {
 
 var errNotJSON = errors.New("answer is not the JSON expected")
 
+// outcome is what came of one question to an engine. Only told counts as
+// knowledge: a sidecar or an engine that is still loading fails questions which
+// it answers a minute later.
+type outcome uint8
+
+const (
+	unasked    outcome = iota
+	failed             // no answer, or one that says nothing: it may be told another time
+	notOffered         // the engine has no such thing
+	given              // told
+)
+
+// outcomeOf reads the outcome off askJSON's error. 4xx means that the question
+// is not taken, save for three that mean "not now".
+func outcomeOf(err error) outcome {
+	var he *httpError
+	switch {
+	case err == nil:
+		return given
+	case errors.Is(err, errNotJSON):
+		return notOffered
+	case !errors.As(err, &he):
+		return failed
+	}
+	switch he.code {
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
+		return failed
+	case http.StatusNotImplemented:
+		return notOffered
+	}
+	if he.code >= 500 {
+		return failed
+	}
+	return notOffered
+}
+
 // checkStatus is nil for status 200.
 func checkStatus(resp *http.Response) error {
 	if resp.StatusCode == http.StatusOK {

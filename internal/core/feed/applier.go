@@ -13,6 +13,10 @@ import (
 // constant difference of the two clocks does not matter.
 const lagLimit = 5 * time.Second
 
+// clockStep is how far back, in seconds, a stamp lies behind the one before it
+// when the engine's clock must have been set back in between.
+const clockStep = 1
+
 // showEvery is the number of queued items after which the board is brought up to
 // date although more wait.
 const showEvery = 64
@@ -25,8 +29,10 @@ type applier struct {
 	batch    event.Batch
 	shown    view.Sync // as last put on the board
 	last     int64     // ns: arrival of the latest live batch
-	promptly float64   // s: smallest arrival - stamp on this connection
+	promptly float64   // s: smallest delay, see lag
 	stamped  bool      // promptly is set
+	stamp    float64   // s: of the latest live batch
+	warned   bool      // of a batch that could not be read
 }
 
 // applyAll takes from the queue until ctx ends. A replay runs inside it: what
@@ -97,7 +103,7 @@ func (s *subscriber) perform(st step, live *item) {
 	s.purge(st.purge)
 	switch st.do {
 	case apply:
-		s.lag(s.index(live.payload), live.at)
+		s.lag(s.index(live.payload), Now())
 	case replay:
 		s.show()
 		end, why := s.fetch(st)
@@ -151,7 +157,11 @@ func (s *subscriber) index(payload []byte) (at float64) {
 	}
 	t := Now()
 	cleared := false
-	for i := range b.Events {
+	behind, why := holeIn(b, err)
+	if why != "" {
+		s.unread(why)
+	}
+	for i := behind; i < len(b.Events); i++ {
 		e := &b.Events[i]
 		s.sink.Apply(s.member, e, t)
 		cleared = cleared || e.Kind == event.Cleared && (e.Tier == event.TierGPU || e.Tier == event.TierAll)
@@ -164,8 +174,8 @@ func (s *subscriber) index(payload []byte) (at float64) {
 			c.Undecodable++
 			return
 		}
-		for i := range b.Events {
-			switch b.Events[i].Kind {
+		for i := range b.Events[behind:] {
+			switch b.Events[behind+i].Kind {
 			case event.Stored:
 				c.Stored++
 			case event.Removed:
@@ -187,12 +197,51 @@ func (s *subscriber) index(payload []byte) (at float64) {
 	return b.At
 }
 
-// lag compares a live batch's delay with the smallest of its connection.
-func (s *subscriber) lag(stamp float64, arrived int64) {
+// holeIn says why a batch may have taken blocks away that we cannot name, "" when
+// it has not, and which of its events come behind that. What is not read of a
+// store costs a hit; a removal or clear not read would promise one for ever. An
+// event of another kind is none of those; one without a readable tag may be.
+func holeIn(b *event.Batch, err error) (behind int, why string) {
+	if err != nil {
+		return 0, "a batch could not be decoded: " + printable(err.Error(), 160)
+	}
+	for i, sk := range b.Skipped {
+		switch sk.Tag {
+		case "BlockRemoved", "AllBlocksCleared":
+			why = sk.Tag + " could not be read: " + sk.Reason
+		case "":
+			why = "an event could not be read: " + sk.Reason
+		default:
+			continue
+		}
+		behind = min(max(sk.Index-i, 0), len(b.Events))
+	}
+	return behind, why
+}
+
+// unread drops what the member holds: see holeIn. It logs the first time only,
+// since what one release of an engine writes it writes in every batch.
+func (s *subscriber) unread(why string) {
+	s.drop(s.order.unread(why, Now()).purge)
+	if !s.warned {
+		s.warned = true
+		s.log.Warn("dropped the cached blocks of an engine that writes what we cannot read; logged once", "why", why)
+	}
+}
+
+// lag compares a live batch's delay with the smallest of its connection. Stamps
+// that go back mean that the engine's clock was set back: from there everything
+// would look late by as much, so the comparison starts over. (Set forward,
+// everything looks prompt, and the smallest delay follows at once.)
+func (s *subscriber) lag(stamp float64, now int64) {
 	if stamp <= 0 {
 		return
 	}
-	delay := float64(Now())/1e9 - stamp
+	if stamp < s.stamp-clockStep {
+		s.stamped = false
+	}
+	s.stamp = stamp
+	delay := float64(now)/1e9 - stamp
 	if !s.stamped || delay < s.promptly {
 		s.promptly, s.stamped = delay, true
 	}
@@ -206,9 +255,14 @@ func (s *subscriber) purge(cause string) {
 	if cause == "" {
 		return
 	}
+	s.drop(cause)
+	s.log.Info("dropped the cached blocks of an engine", "cause", cause)
+}
+
+// drop is purge without a word.
+func (s *subscriber) drop(cause string) {
 	s.sink.Purge(s.member)
 	s.count.add(func(c *Counters) { inc(&c.Purges, cause) })
-	s.log.Info("dropped the cached blocks of an engine", "cause", cause)
 }
 
 // show publishes the state where it differs from the one shown.

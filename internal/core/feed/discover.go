@@ -29,6 +29,7 @@ func Discover(ctx context.Context, client *http.Client, spec pod.Spec) (pod.Spec
 func complete(spec pod.Spec, t told) (pod.Spec, []Finding) {
 	m := merge{pod: spec, told: t}
 	m.host, _, _ = net.SplitHostPort(spec.Address)
+	m.unanswered()
 	m.engine()
 	m.model()
 	m.ranks()
@@ -63,11 +64,23 @@ func (m *merge) report(s Severity, code, field, value, expected, hint string) {
 	m.findings = append(m.findings, Finding{s, code, m.pod.Name, field, value, printable(expected, 200), hint})
 }
 
+// unanswered reports the questions that failed.
+func (m *merge) unanswered() {
+	for _, q := range []struct {
+		question
+		field string
+	}{{m.told.aboutModels, "model"}, {m.told.aboutEvents, "events"}} {
+		if q.outcome == failed {
+			m.report(SeverityWarning, "no-answer", q.field, "", "", printable(q.err.Error(), 200)+"; asked again until it answers")
+		}
+	}
+}
+
 func (m *merge) engine() {
 	switch has, is := m.pod.Engine, m.told.engine; {
 	case has == pod.EngineUnknown:
 		m.pod.Engine = is
-		if is == pod.EngineUnknown {
+		if is == pod.EngineUnknown && m.told.aboutModels.outcome != failed && m.told.aboutEvents.outcome != failed {
 			m.report(SeverityWarning, "engine-unknown", "engine", "", "", "the engine does not say what it is: set engine")
 		}
 	case is != pod.EngineUnknown && is != has:
@@ -119,6 +132,12 @@ func (m *merge) adapters(listed []string) {
 	}
 }
 
+// maxToldRanks is the number of data-parallel ranks that one engine is believed
+// to have; the members of a fleet are limited, and all pods share them. SGLang's
+// decode instances for DeepSeek run 72 ranks behind one address (9 nodes of 8,
+// sglang issue 6017).
+const maxToldRanks = 128
+
 // ranks takes the number of data-parallel ranks. One rank without an endpoint
 // is what a configuration that says nothing looks like.
 func (m *merge) ranks() {
@@ -128,8 +147,12 @@ func (m *merge) ranks() {
 	}
 	stated := m.pod.Ranks > 1 || len(m.pod.Events) > 0 || len(m.pod.Replay) > 0
 	switch {
+	case !stated && n > maxToldRanks:
+		m.told.events = nil
+		m.report(SeverityWarning, "too-many-ranks", "ranks", strconv.Itoa(max(m.pod.Ranks, 1)), strconv.Itoa(n),
+			"more than "+strconv.Itoa(maxToldRanks)+" are not taken on an engine's word: routed to by load alone; set ranks if they are right")
 	case !stated:
-		m.pod.Ranks = min(n, pod.MaxMembers)
+		m.pod.Ranks = n
 	case max(m.pod.Ranks, 1) != n:
 		m.report(SeverityWarning, "ranks-differ", "ranks", strconv.Itoa(m.pod.Ranks), strconv.Itoa(n),
 			"each rank has its own cache and its own event port")
@@ -143,8 +166,8 @@ func (m *merge) events() {
 	configured := len(m.pod.Events) > 0 || m.pod.Bind != ""
 	on := slices.ContainsFunc(m.told.events, func(s eventSource) bool { return s.on })
 	switch {
-	case !m.told.hasEvents:
-		if !configured {
+	case m.told.aboutEvents.outcome != given:
+		if !configured && m.told.aboutEvents.outcome != failed {
 			m.report(SeverityWarning, "no-event-source", "events", "", "",
 				"this engine does not tell its event ports: set events, or it is routed to by load alone")
 		}

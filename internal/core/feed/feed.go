@@ -42,9 +42,16 @@ const (
 	defaultResolveEvery = 30 * time.Second
 	// discoverTimeout bounds one round of questions to an engine.
 	discoverTimeout = 10 * time.Second
-	// discoverPause is the least time between two rounds of them.
+	// discoverPause is the least time between two rounds of them that restarts
+	// cause, discoverSlow the longest while the engine has not told everything.
 	discoverPause = time.Second
-	sweepEvery    = time.Second
+	discoverSlow  = 30 * time.Second
+	// growReserve is the part of the fleet's members that is kept for pods to
+	// come when an engine tells of more ranks than are configured.
+	growReserve = pod.MaxMembers / 8
+	// roomEvery is how often a pod whose ranks found no room looks for some.
+	roomEvery  = 10 * time.Second
+	sweepEvery = time.Second
 )
 
 func (o Options) withDefaults() Options {
@@ -78,6 +85,8 @@ type Feed struct {
 	scrapes  ScrapeCounters
 	devices  *Devices
 
+	roomEvery time.Duration
+
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
@@ -90,7 +99,7 @@ type Feed struct {
 func New(f *view.Fleet, o Options) *Feed {
 	o = o.withDefaults()
 	d := dialer{lim: o.Limits}
-	fd := &Feed{fleet: f, opts: o, replayer: newReplayer(d), pods: map[string]*keeper{}}
+	fd := &Feed{fleet: f, opts: o, replayer: newReplayer(d), pods: map[string]*keeper{}, roomEvery: roomEvery}
 	fd.gates = gates{dialer: d, log: o.Log, open: map[string]*gate{}, refused: map[string]uint64{}}
 	fd.ctx, fd.cancel = context.WithCancel(context.Background())
 	fd.devices = NewDevices(o.HTTP, Now, o.DeviceExporters...)
@@ -108,7 +117,7 @@ func (f *Feed) sweep() {
 
 // Apply makes specs the configured fleet: pods that are new start, pods that are
 // gone or became another one are taken out, their blocks purged. When it
-// returns, the pod table holds exactly the specs (fewer when the fleet is full).
+// returns, the pod table holds exactly the specs (fewer while the fleet is full).
 // Names are unique; an empty one is the address.
 func (f *Feed) Apply(specs []pod.Spec) {
 	f.mu.Lock()
@@ -133,10 +142,19 @@ func (f *Feed) Apply(specs []pod.Spec) {
 		s = normal(s)
 		if k := f.pods[s.Name]; k != nil {
 			k.change(s)
-		} else if k := f.keep(s); k != nil {
-			f.pods[s.Name] = k
+		} else {
+			f.pods[s.Name] = f.keep(s)
 		}
 	}
+}
+
+// room is how many more members engines may claim by what they tell.
+func (f *Feed) room() int {
+	free := pod.MaxMembers - growReserve
+	for _, p := range f.fleet.Pods.Snapshot().Pods {
+		free -= len(p.Members)
+	}
+	return free
 }
 
 func normal(s pod.Spec) pod.Spec {

@@ -6,7 +6,10 @@ import (
 	"net"
 	"net/netip"
 	"reflect"
+	"slices"
+	"strconv"
 	"sync"
+	"time"
 
 	"github.com/eppctl/eppctl/internal/core/index"
 	"github.com/eppctl/eppctl/internal/core/pod"
@@ -20,7 +23,8 @@ import (
 // When the pod turns out to be another one than it was registered as (its name
 // moved to another address, its engine serves another model or number of ranks)
 // it is taken out and registered anew, so that no block, counter or sample of
-// the old one is taken for the new one's.
+// the old one is taken for the new one's. What its engine has told outlives
+// that, except where the address is another.
 type keeper struct {
 	feed       *Feed
 	log        *slog.Logger
@@ -29,10 +33,14 @@ type keeper struct {
 	cancel     context.CancelFunc
 	done       chan struct{}
 
-	base pod.Spec // as configured now
-	spec pod.Spec // completed by what the engine told
-	pod  *pod.Pod
-	addr netip.AddrPort
+	base  pod.Spec // as configured now
+	known told     // by the engine
+	spec  pod.Spec // base completed by known
+	pod   *pod.Pod // nil while the table has no room for it
+	addr  netip.AddrPort
+	// confined: the table has no room for the ranks the engine tells, so the pod
+	// has those configured and no streams but those.
+	confined bool
 
 	mu       sync.Mutex
 	subs     []*subscriber // by rank; nil until an event source is known
@@ -41,7 +49,7 @@ type keeper struct {
 	findings []Finding
 }
 
-// keep registers a pod and starts its keeper; nil when the fleet is full.
+// keep registers a pod, if there is room, and starts its keeper.
 func (f *Feed) keep(spec pod.Spec) *keeper {
 	k := &keeper{
 		feed: f, log: f.opts.Log.With("pod", spec.Name), configured: spec, base: spec, spec: spec,
@@ -50,12 +58,13 @@ func (f *Feed) keep(spec pod.Spec) *keeper {
 	if !isName(spec.Address) { // no look-up, so no waiting
 		k.addr, _ = Resolve(f.ctx, f.opts.Resolver, spec.Address, netip.AddrPort{})
 	}
-	if !k.register() {
-		return nil
+	full := k.register()
+	if full != nil {
+		k.log.Error("pod left out for now", "err", full)
 	}
 	var ctx context.Context
 	ctx, k.cancel = context.WithCancel(f.ctx)
-	go k.run(ctx)
+	go k.run(ctx, full != nil)
 	return k
 }
 
@@ -81,24 +90,53 @@ func (k *keeper) change(s pod.Spec) {
 	k.changes <- s
 }
 
-func (k *keeper) run(ctx context.Context) {
+func (k *keeper) run(ctx context.Context, leftOut bool) {
 	defer close(k.done)
 	for {
-		k.live(ctx)
-		if ctx.Err() != nil || !k.register() {
+		if leftOut && k.waitForRoom(ctx) != nil {
 			return
+		}
+		k.live(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		err := k.register()
+		if leftOut = err != nil; leftOut {
+			k.log.Error("pod left out for now", "err", err)
 		}
 	}
 }
 
-func (k *keeper) register() bool {
+// waitForRoom registers the pod as soon as others have made room.
+func (k *keeper) waitForRoom(ctx context.Context) error {
+	k.found([]Finding{{
+		Severity: SeverityError, Code: "fleet-full", Pod: k.base.Name,
+		Hint: "there are " + strconv.Itoa(pod.MaxMembers) + " members, counted by rank: this pod gets no requests",
+	}})
+	var wait backoff
+	for {
+		if err := sleep(ctx, wait.next()); err != nil {
+			return err
+		}
+		if k.register() == nil {
+			k.log.Info("room for the pod")
+			k.found(nil)
+			return nil
+		}
+	}
+}
+
+// register puts the pod into the table; where its ranks do not fit, with as many
+// as are configured: it must not vanish for want of a cache view.
+func (k *keeper) register() error {
 	p, err := k.feed.fleet.Pods.Add(k.spec, k.addr)
-	if err != nil {
-		k.log.Error("pod left out", "err", err)
-		return false
+	if err != nil && k.spec.Ranks > k.base.Ranks {
+		k.confined = true
+		k.complete()
+		p, err = k.feed.fleet.Pods.Add(k.spec, k.addr)
 	}
 	k.pod = p
-	return true
+	return err
 }
 
 // live serves the registered pod until ctx ends or it is another one, and takes
@@ -124,6 +162,8 @@ func (k *keeper) live(ctx context.Context) {
 	k.mu.Unlock()
 	k.enlist(nil)
 	work.begin()
+	room := time.NewTicker(k.feed.roomEvery)
+	defer room.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -134,8 +174,13 @@ func (k *keeper) live(ctx context.Context) {
 			if k.moved(a, work) {
 				return
 			}
-		case s := <-work.told:
-			if k.learned(s, work) {
+		case t := <-work.told:
+			k.known.learn(t)
+			if k.learned(work) {
+				return
+			}
+		case <-room.C:
+			if k.confined && k.learned(work) {
 				return
 			}
 		}
@@ -145,20 +190,26 @@ func (k *keeper) live(ctx context.Context) {
 // takeOver changes the pod in place.
 func (k *keeper) takeOver(s pod.Spec) {
 	k.base = s
-	k.settle()
+	k.complete()
 	k.feed.fleet.Pods.Update(k.pod.ID, func(p *pod.Pod) { p.Spec = k.spec })
 }
 
-// settle puts what may change under way, as configured now, over what the
-// engine was asked with.
-func (k *keeper) settle() {
-	k.spec.Role = k.base.Role
-	if k.base.Adapters != nil {
-		k.spec.Adapters = k.base.Adapters
+// complete derives the spec and the findings from what is configured and known.
+func (k *keeper) complete() {
+	if k.known.aboutModels.outcome == unasked {
+		k.spec = k.base
+		return
 	}
-	if k.base.MaxContext > 0 {
-		k.spec.MaxContext = k.base.MaxContext
+	spec, findings := complete(k.base, k.known)
+	if k.confined && spec.Ranks > k.base.Ranks {
+		findings = append(findings, Finding{
+			SeverityWarning, "fleet-full", k.base.Name, "ranks", strconv.Itoa(k.base.Ranks), strconv.Itoa(spec.Ranks),
+			"the fleet has no room for the ranks: routed to by load alone until there is",
+		})
+		spec.Ranks, spec.Events, spec.Replay = k.base.Ranks, k.base.Events, k.base.Replay
 	}
+	k.spec = spec
+	k.found(findings)
 }
 
 // moved takes a resolved address and reports whether it is another pod's now.
@@ -170,6 +221,8 @@ func (k *keeper) moved(a netip.AddrPort, w *work) (another bool) {
 		return false
 	case before.IsValid():
 		k.log.Info("address changed", "from", before, "to", a)
+		k.known, k.confined = told{}, false
+		k.complete()
 		return true
 	}
 	k.feed.fleet.Pods.Update(k.pod.ID, func(p *pod.Pod) { p.Addr = a })
@@ -177,21 +230,24 @@ func (k *keeper) moved(a netip.AddrPort, w *work) (another bool) {
 	return false
 }
 
-// learned takes a spec completed by the engine and reports whether that is
-// another pod than the one registered.
-func (k *keeper) learned(s pod.Spec, w *work) (another bool) {
+// learned completes the spec by what is known, and reports whether that makes
+// another pod of it than the one registered.
+func (k *keeper) learned(w *work) (another bool) {
 	old := k.spec
-	k.spec = s
-	k.settle()
-	if old.Ranks != s.Ranks {
+	full, _ := complete(k.base, k.known)
+	more := full.Ranks - len(k.pod.Members)
+	k.confined = full.Ranks > k.base.Ranks && more > 0 && more > k.feed.room()
+	k.complete()
+	if old.Ranks != k.spec.Ranks {
 		return true
 	}
-	if w.streaming() && (old.Model != s.Model || old.Engine != s.Engine || !reflect.DeepEqual(old.Events, s.Events)) {
+	if w.streaming() && (old.Model != k.spec.Model || !reflect.DeepEqual(old.Events, k.spec.Events) ||
+		old.Engine != k.spec.Engine && old.Engine != pod.EngineUnknown) {
 		return true
 	}
 	k.feed.fleet.Pods.Update(k.pod.ID, func(p *pod.Pod) { p.Spec = k.spec })
 	k.enlist(nil)
-	w.advance(true)
+	w.advance()
 	return false
 }
 
@@ -250,43 +306,57 @@ func (k *keeper) counters() (out []Counters) {
 	return out
 }
 
-// discover asks the engine until it answers once, and again after a restart.
-func (k *keeper) discover(ctx context.Context, spec pod.Spec, told chan<- pod.Spec, again <-chan struct{}) {
+// discover asks the engine until it has told everything, and again after a
+// restart. An engine that tells only a part, or not what it is, is asked for ever
+// but less and less often: what is loading now may answer, what is broken may be
+// mended.
+func (k *keeper) discover(ctx context.Context, address string, engine pod.Engine, heard chan<- told, again <-chan struct{}) {
 	var wait backoff
 	for {
+		began := time.Now()
 		try, cancel := context.WithTimeout(ctx, discoverTimeout)
-		full, findings, err := Discover(try, k.feed.opts.HTTP, spec)
+		t, err := askEngine(try, k.feed.opts.HTTP, "http://"+address, engine)
 		cancel()
-		if err == nil {
-			k.found(findings)
-			wait.reset()
+		wait.max = 0
+		if err != nil {
+			k.log.Debug("engine does not answer yet", "err", err)
+		} else {
 			select {
-			case told <- full:
+			case heard <- t:
 			case <-ctx.Done():
 				return
 			}
-			if sleep(ctx, discoverPause) != nil {
-				return
-			}
-			select {
-			case <-again:
-				continue
-			case <-ctx.Done():
-				return
-			}
+			wait.max = discoverSlow
 		}
-		k.log.Debug("engine does not answer yet", "err", err)
-		if sleep(ctx, wait.next()) != nil {
+		var later <-chan time.Time // never: all is told
+		if err == nil && t.final(engine) {
+			wait.reset()
+		} else {
+			later = time.After(wait.next())
+		}
+		select {
+		case <-later:
+		case <-again:
+			wait.reset()
+			if sleep(ctx, discoverPause-time.Since(began)) != nil {
+				return
+			}
+		case <-ctx.Done():
 			return
 		}
 	}
 }
 
+// found replaces the findings and logs those that are new.
 func (k *keeper) found(findings []Finding) {
 	k.mu.Lock()
+	before := k.findings
 	k.findings = findings
 	k.mu.Unlock()
 	for _, f := range findings {
+		if slices.Contains(before, f) {
+			continue
+		}
 		level := slog.LevelInfo
 		switch f.Severity {
 		case SeverityError:

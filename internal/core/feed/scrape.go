@@ -30,7 +30,10 @@ const (
 	// value: as long as a pod's values count at all.
 	DefaultCarry = 5 * time.Second
 
-	scrapeBackoffMax = 5 * time.Second
+	// scrapeBackoffMax bounds how long a pod that has come back (from a pause of
+	// its process, say) is still taken for failing: its next scrape is what tells.
+	// A pod that is away costs one short attempt in that time.
+	scrapeBackoffMax = 2 * time.Second
 	scrapeJitter     = 0.2
 	// scrapeAccept asks for the classic text format: expfmt takes no exemplars,
 	// which OpenMetrics pages may carry.
@@ -204,18 +207,23 @@ func refuse(contentType string, body []byte) error {
 
 // repeat calls do until ctx ends. The start is spread over one interval and each
 // interval by ±20 %, lest a fleet is scraped in lockstep; failures double the
-// interval up to 5 s, the first success resets it.
+// interval up to 2 s, the first success resets it.
 func repeat(ctx context.Context, every time.Duration, do func() error) {
 	pace := every
 	wait := time.Duration(rand.Float64() * float64(every))
 	for sleep(ctx, wait) == nil {
 		if do() != nil {
-			pace = min(2*pace, max(scrapeBackoffMax, every))
+			pace = slower(pace, every)
 		} else {
 			pace = every
 		}
 		wait = time.Duration(float64(pace) * (1 - scrapeJitter + 2*scrapeJitter*rand.Float64()))
 	}
+}
+
+// slower is the pace after a failure.
+func slower(pace, every time.Duration) time.Duration {
+	return min(2*pace, max(scrapeBackoffMax, every))
 }
 
 // sleep waits, or returns ctx's error as soon as that ends.

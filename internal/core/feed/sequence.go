@@ -15,6 +15,7 @@ const (
 	purgeHistory   = "history-gone" // the replay begins behind what is missing
 	purgeRetry     = "retry"        // starting over with a full replay
 	purgeRemoved   = "removed"      // the pod left the fleet
+	purgeUnread    = "unreadable"   // a removal or clear may stand in what could not be read
 )
 
 // replayCooldown keeps a rank that could not be replayed from being asked again
@@ -69,10 +70,11 @@ type sequence struct {
 
 	live, applied cursor
 	history       history
-	open          bool  // batches up to live are missing and may still be had
-	retry         bool  // partial for want of a replay that may work later
-	notBefore     int64 // cooldown: no replay before
-	overflowed    bool  // the running replay mends what our own queue dropped
+	open          bool   // batches up to live are missing and may still be had
+	retry         bool   // partial for want of a replay that may work later
+	unreadable    string // partial because of this: a replay would bring the same bytes
+	notBefore     int64  // cooldown: no replay before
+	overflowed    bool   // the running replay mends what our own queue dropped
 
 	replaying bool
 	until     uint64 // of the running replay, see step
@@ -106,7 +108,7 @@ func (q *sequence) mayReplay(now int64) bool { return q.canReplay && now >= q.no
 // publisher.
 func (q *sequence) forget(now int64) {
 	q.live, q.applied = cursor{}, cursor{}
-	q.history, q.open, q.retry = nothing, false, false
+	q.history, q.open, q.retry, q.unreadable = nothing, false, false, ""
 	q.since = now
 }
 
@@ -143,7 +145,7 @@ func (q *sequence) replayable(now int64) (s step) {
 	q.canReplay = true
 	switch {
 	case q.history == partial:
-		q.retry = true // with the next batch
+		q.retry = q.unreadable == "" // with the next batch
 	case q.history == nothing && q.connected:
 		return q.ask(s, now)
 	}
@@ -239,7 +241,7 @@ func (q *sequence) batch(seq uint64, now int64) (s step) {
 func (q *sequence) accept(s step, seq uint64) step {
 	q.applied = cursor{seq, true}
 	if q.history == nothing || seq == 0 {
-		q.history, q.retry = whole, false
+		q.history, q.retry, q.unreadable = whole, false, ""
 	}
 	s.do = apply
 	return s
@@ -365,11 +367,23 @@ func (q *sequence) settle(seq uint64, now int64) (s step) {
 	return q.accept(s, seq)
 }
 
+// unread reports that the batch applied last may have taken blocks away without
+// our being able to read which: a hole like a lost batch, save that no replay
+// fills it.
+func (q *sequence) unread(why string, now int64) (s step) {
+	live, applied, open := q.live, q.applied, q.open
+	s.purge = purgeUnread
+	q.forget(now)
+	q.live, q.applied, q.open = live, applied, open
+	q.history, q.unreadable = partial, why
+	return s
+}
+
 // cleared reports that the engine emptied its cache: whatever was lost before is
 // gone there too.
 func (q *sequence) cleared() {
 	if q.history == partial && !q.open {
-		q.history, q.retry = whole, false
+		q.history, q.retry, q.unreadable = whole, false, ""
 	}
 }
 
@@ -384,6 +398,8 @@ func (q *sequence) state() (st view.SyncState, why string) {
 		return view.CatchingUp, "replaying history"
 	case q.history == nothing:
 		return view.CatchingUp, "no event yet"
+	case q.history == partial && q.unreadable != "":
+		return view.Partial, q.unreadable
 	case q.history == partial && q.why != "":
 		return view.Partial, q.why
 	case q.history == partial && !q.canReplay:

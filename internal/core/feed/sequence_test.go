@@ -15,13 +15,22 @@ type world struct {
 	t    *testing.T
 	q    sequence
 	now  int64
-	held []uint64 // what the replay port has
-	dead bool     // it never answers
-	cut  bool     // the live connection ends during the next replay
+	held []uint64        // what the replay port has
+	bad  map[uint64]bool // batches that cannot be read
+	dead bool            // it never answers
+	cut  bool            // the live connection ends during the next replay
 	out  []string
 }
 
 func (w *world) say(format string, args ...any) { w.out = append(w.out, fmt.Sprintf(format, args...)) }
+
+// take applies a batch.
+func (w *world) take(format string, seq uint64) {
+	if w.bad[seq] {
+		w.say("purge:%s", w.q.unread("cannot be read", w.now).purge)
+	}
+	w.say(format, seq)
+}
 
 func (w *world) perform(s step, live *uint64) {
 	if s.purge != "" {
@@ -29,7 +38,7 @@ func (w *world) perform(s step, live *uint64) {
 	}
 	switch s.do {
 	case apply:
-		w.say("%d", *live)
+		w.take("%d", *live)
 	case replay:
 		w.say("ask:%d", s.from)
 		end := w.replay(s)
@@ -62,7 +71,7 @@ func (w *world) replay(s step) replayEnd {
 			w.say("purge:%s", r.purge)
 		}
 		if r.do == apply {
-			w.say("r%d", seq)
+			w.take("r%d", seq)
 		}
 		if r.do == hole {
 			return replayFailed
@@ -77,7 +86,8 @@ func (w *world) replay(s step) replayEnd {
 	return replayFilled
 }
 
-// run understands: up, down, N (a live batch), drop:N-M, id:X, guess:X, clear,
+// run understands: up, down, N (a live batch), bad:N (batch N cannot be read,
+// live or replayed), drop:N-M, id:X, guess:X, clear,
 // wait:SECONDS, port:N-M, port:none (from the start: no replay endpoint), port:dead,
 // port:late:N-M (an endpoint that becomes known now), cut.
 func (w *world) run(script string) {
@@ -101,6 +111,12 @@ func (w *world) run(script string) {
 		case "id", "guess":
 			fmt.Sscan(arg, &a)
 			w.perform(w.q.identify(identity{id: float64(a), guessed: word == "guess", at: w.now}, w.now), nil)
+		case "bad": // from now on
+			fmt.Sscan(arg, &a)
+			if w.bad == nil {
+				w.bad = map[uint64]bool{}
+			}
+			w.bad[a] = true
 		case "drop":
 			fmt.Sscanf(arg, "%d-%d", &a, &b)
 			w.perform(w.q.dropped(b-a+1, b, w.now), nil)
@@ -185,6 +201,13 @@ func TestSequence(t *testing.T) {
 		{"replay port learned late", "port:none up port:late:0-2 3", "ask:0 r0 r1 r2 3", view.Synced, 0},
 		{"replay port learned when partial", "port:none up 3 port:late:0-3 4", "3 ask:0 purge:retry r0 r1 r2 r3 4", view.Synced, 0},
 		{"an engine that never published", "port:0- up", "ask:0", view.Synced, 0},
+		{"unreadable batch is a hole", "port:none bad:1 up 0 1 2", "0 purge:unreadable 1 2", view.Partial, 0},
+		{"unreadable batch is not asked for again", "port:0-1 up bad:3 2 port:0-9 3 4 wait:31 5", "ask:0 r0 r1 2 purge:unreadable 3 4 5", view.Partial, 0},
+		{"unreadable batch in a replay", "port:0-3 bad:1 up 4 wait:31 5", "ask:0 r0 purge:unreadable r1 r2 r3 4 5", view.Partial, 0},
+		{"a port learned late does not mend it", "port:none bad:1 up 0 1 port:late:0-1 wait:31 2", "0 purge:unreadable 1 2", view.Partial, 0},
+		{"unreadable batch, then a clear", "port:none bad:1 up 0 1 clear 2", "0 purge:unreadable 1 2", view.Synced, 0},
+		{"unreadable batch, then a restart", "port:none bad:1 up 0 1 0", "0 purge:unreadable 1 purge:restart 0", view.Synced, 0},
+		{"unreadable batch, then a gap", "port:none bad:1 up 0 1 3", "0 purge:unreadable 1 purge:gap 3", view.Partial, 1},
 		{"failed speculative replay costs nothing", "port:none up id:7 0 1 down port:dead up id:7 2", "0 1 ask:2 2", view.Synced, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -18,36 +18,36 @@ type work struct {
 	ctx      context.Context
 	wg       sync.WaitGroup
 	resolved chan netip.AddrPort
-	told     chan pod.Spec
+	told     chan told
 	again    chan struct{} // capacity 1: the engine restarted, ask it again
 
-	scraping bool
-	subs     []*subscriber
-	claim    *claim // of a pod whose publishers dial us, else nil
+	page      page   // what the scraper reads
+	endScrape func() // ends it; nil while there is none
+	subs      []*subscriber
+	claim     *claim // of a pod whose publishers dial us, else nil
 }
 
 // begin starts what needs no answer from the engine.
 func (w *work) begin() {
 	k := w.keeper
-	w.resolved, w.told, w.again = make(chan netip.AddrPort), make(chan pod.Spec), make(chan struct{}, 1)
+	w.resolved, w.told, w.again = make(chan netip.AddrPort), make(chan told), make(chan struct{}, 1)
 	spec, addr := k.spec, k.addr
 	if isName(spec.Address) {
 		w.wg.Go(func() { k.resolve(w.ctx, w.resolved, spec.Address, addr) })
 	}
-	w.wg.Go(func() { k.discover(w.ctx, spec, w.told, w.again) })
-	w.advance(false)
+	w.wg.Go(func() { k.discover(w.ctx, spec.Address, k.base.Engine, w.told, w.again) })
+	w.advance()
 }
 
 // advance starts what the spec has become complete enough for. A stream waits
-// for the model, which is part of its blocks' identity, until the engine was
-// asked.
-func (w *work) advance(asked bool) {
-	s := w.keeper.spec
-	if !w.scraping && (s.Metrics != "" || s.Engine != pod.EngineUnknown || asked) {
-		w.scraping = true
+// for the model, which is part of its blocks' identity, until the engine has
+// told it or has no list of models.
+func (w *work) advance() {
+	s, about := w.keeper.spec, w.keeper.known.aboutModels.outcome
+	if s.Metrics != "" || s.Engine != pod.EngineUnknown {
 		w.scrape(s)
 	}
-	if !w.streaming() && (len(s.Events) > 0 || s.Bind != "") && (s.Model != "" || asked) {
+	if !w.streaming() && (len(s.Events) > 0 || s.Bind != "") && (s.Model != "" || about == notOffered) {
 		w.stream(s)
 	}
 	for rank, sub := range w.subs {
@@ -69,6 +69,14 @@ func endpointOf(list []string, rank int) string {
 	return ""
 }
 
+// page is where a scraper reads and how it understands what it reads.
+type page struct {
+	url   string
+	parse telemetry.ParseOptions
+}
+
+// scrape starts the pod's scraper, in place of one that was told of another page
+// or engine.
 func (w *work) scrape(s pod.Spec) {
 	k, f := w.keeper, w.keeper.feed
 	url := s.Metrics
@@ -76,8 +84,16 @@ func (w *work) scrape(s pod.Spec) {
 		host, _, _ := net.SplitHostPort(s.Address)
 		url = metricsURL(s.Engine, s.Address, host)
 	}
+	now := page{url, telemetry.ParseOptions{Engine: s.Engine, Model: s.Model}}
+	if w.endScrape != nil {
+		if now == w.page {
+			return
+		}
+		w.endScrape()
+	}
+	w.page = now
 	sc := &scraper{
-		id: k.pod.ID, url: url, own: hostOf(url) == s.Address, parse: telemetry.ParseOptions{Engine: s.Engine, Model: s.Model},
+		id: k.pod.ID, url: url, own: hostOf(url) == s.Address, parse: now.parse,
 		board: f.fleet.Telemetry, client: f.opts.HTTP,
 		every: f.opts.ScrapeInterval, timeout: f.opts.ScrapeTimeout, maxBytes: f.opts.ScrapeBytes, carry: f.opts.Carry,
 		now: Now, counters: &f.scrapes,
@@ -89,7 +105,13 @@ func (w *work) scrape(s pod.Spec) {
 			}
 		},
 	}
-	w.wg.Go(func() { sc.run(w.ctx) })
+	ctx, cancel := context.WithCancel(w.ctx)
+	done := make(chan struct{})
+	w.endScrape = func() { cancel(); <-done } // the board's row has one writer
+	w.wg.Go(func() {
+		defer close(done)
+		sc.run(ctx)
+	})
 }
 
 // hostOf is the host and port of a URL, "" when it has none.
