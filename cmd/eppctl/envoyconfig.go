@@ -24,6 +24,9 @@ no host list, but a dead pod or a dead serve then fails the request.`,
   eppctl envoy-config --endpoints-file /var/lib/eppctl/endpoints.json > envoy.yaml
   envoy -c envoy.yaml
 
+  # with a log line per request that shows the pick and its id
+  eppctl envoy-config --access-log /dev/stdout > envoy.yaml
+
   # no host list, bodies pass through the picker
   eppctl envoy-config --variant original-dst --body full-duplex`,
 		Args: noArgs,
@@ -56,6 +59,7 @@ no host list, but a dead pod or a dead serve then fails the request.`,
 	f.IntVar(&o.Fallbacks, "fallbacks", o.Fallbacks, "serve's --fallbacks")
 	f.StringVar(&o.EngineHealth, "engine-health", o.EngineHealth, "`PATH` that Envoy probes on each pod, empty = none")
 	f.StringVar(&o.Baseline, "baseline", o.Baseline, "`ADDR` of a second listener, round robin without the picker")
+	f.StringVar(&o.AccessLog, "access-log", "", "`FILE` of an access log with the pick in each line, such as /dev/stdout; empty = none")
 	f.Var(&requestBytes, "request-bytes", "largest body Envoy keeps, a `SIZE`; limits.request_bytes of serve")
 	enum(cmd, "variant", texts(serve.Variants()))
 	enum(cmd, "body", texts(serve.Bodies()))

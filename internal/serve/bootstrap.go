@@ -63,6 +63,9 @@ type BootstrapOptions struct {
 	// Baseline is a second listener, host:port, that routes without the picker:
 	// round robin over the same hosts, to compare with. "" = none.
 	Baseline string
+	// AccessLog is the file of Envoy's access log with the pick in each line, such
+	// as /dev/stdout; "" = none.
+	AccessLog string
 	// RequestBytes is the largest body Envoy keeps; serve's limits.request_bytes.
 	RequestBytes int
 }
@@ -115,7 +118,7 @@ func (o BootstrapOptions) check() error {
 	case o.RequestBytes <= 0 || o.RequestBytes > 1<<30:
 		return fmt.Errorf("request bytes %d: want 1 byte to 1 GiB", o.RequestBytes)
 	}
-	for _, s := range []string{o.Cluster, o.EndpointsFile, o.EngineHealth} {
+	for _, s := range []string{o.Cluster, o.EndpointsFile, o.EngineHealth, o.AccessLog} {
 		if i := strings.IndexFunc(s, unquotable); i >= 0 {
 			return fmt.Errorf("%q: character %q cannot stand in a bootstrap", s, s[i])
 		}

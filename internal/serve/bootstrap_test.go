@@ -7,6 +7,7 @@ import (
 
 	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/access_loggers/file/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/ext_proc/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	_ "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
@@ -27,7 +28,7 @@ func TestBootstrapsAreValid(t *testing.T) {
 		for _, body := range Bodies() {
 			t.Run(fmt.Sprintf("EU-13/%s/%s", v, body), func(t *testing.T) {
 				o := DefaultBootstrap()
-				o.Variant, o.Body, o.EPPHealth = v, body, 9003
+				o.Variant, o.Body, o.EPPHealth, o.AccessLog = v, body, 9003, "/dev/stdout"
 				if v == OverrideHost {
 					o.Baseline, o.Fallbacks = "[::1]:10081", 1
 				}
@@ -64,6 +65,7 @@ func TestBootstrapOptions(t *testing.T) {
 		{"no host", func(o *BootstrapOptions) { o.Listen = ":10080" }, "IP address or a DNS name"},
 		{"quote in a path", func(o *BootstrapOptions) { o.EndpointsFile = "/tmp/a\"b" }, `character '"'`},
 		{"quote in a host", func(o *BootstrapOptions) { o.EPP = "a\"b:9002" }, "IP address or a DNS name"},
+		{"quote in the access log", func(o *BootstrapOptions) { o.AccessLog = "/tmp/a\"b" }, `character '"'`},
 		{"no size", func(o *BootstrapOptions) { o.RequestBytes = 0 }, "request bytes 0"},
 	}
 	for _, tt := range tests {
