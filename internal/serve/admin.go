@@ -48,12 +48,17 @@ type admin struct {
 	picker  *Picker
 	version Version
 	slots   chan struct{}
+	reserve chan struct{} // for GETs alone: an operator sees why nothing else goes
+	bodies  budget
 	log     *slog.Logger
 	begun   time.Time
 }
 
 func newAdmin(p *Picker, v Version, log *slog.Logger) *admin {
-	return &admin{picker: p, version: v, slots: make(chan struct{}, adminInFlight), log: log, begun: time.Now()}
+	return &admin{
+		picker: p, version: v, log: log, begun: time.Now(),
+		slots: make(chan struct{}, adminInFlight), reserve: make(chan struct{}, 1),
+	}
 }
 
 // handler is the API behind its guards.
@@ -69,20 +74,21 @@ func (a *admin) handler() http.Handler {
 }
 
 // guard bounds the requests in flight and turns away web pages that reached a
-// loopback port by a name of their own (DNS rebinding).
+// loopback port by a name of their own (DNS rebinding). A request with a body
+// takes its slot when that is read: bodies that do not end hold none.
 func (a *admin) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !namesUs(r.Host) {
 			writeError(w, http.StatusForbidden, "E_HOST", "the Host header names neither an address nor localhost", "")
 			return
 		}
-		select {
-		case a.slots <- struct{}{}:
-			defer func() { <-a.slots }()
-		default:
-			w.Header().Set("Retry-After", "1")
-			writeError(w, http.StatusTooManyRequests, "E_BUSY", strconv.Itoa(adminInFlight)+" admin requests are in flight", "try again")
-			return
+		if r.Method != http.MethodPost {
+			done := a.enter(a.slots, a.reserve)
+			if done == nil {
+				busy(w)
+				return
+			}
+			defer done()
 		}
 		defer func() {
 			if p := recover(); p != nil {
@@ -92,6 +98,23 @@ func (a *admin) guard(next http.Handler) http.Handler {
 		}()
 		next.ServeHTTP(w, r)
 	})
+}
+
+// enter takes a place in the first of several that has one; nil = none has.
+func (a *admin) enter(places ...chan struct{}) (leave func()) {
+	for _, p := range places {
+		select {
+		case p <- struct{}{}:
+			return func() { <-p }
+		default:
+		}
+	}
+	return nil
+}
+
+func busy(w http.ResponseWriter) {
+	w.Header().Set("Retry-After", "1")
+	writeError(w, http.StatusTooManyRequests, "E_BUSY", strconv.Itoa(adminInFlight)+" admin requests are in flight", "try again")
 }
 
 func namesUs(host string) bool {
@@ -123,14 +146,26 @@ func (a *admin) getVersion(w http.ResponseWriter, _ *http.Request) {
 
 func (a *admin) postExplain(w http.ResponseWriter, r *http.Request) {
 	limit := a.picker.requestLimit()
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, int64(limit)))
+	from := a.bodies.reader(http.MaxBytesReader(w, r.Body, int64(limit)), 2*int64(limit))
+	defer from.release()
+	body, err := io.ReadAll(from)
 	var large *http.MaxBytesError
-	if errors.As(err, &large) {
+	switch {
+	case errors.As(err, &large):
 		writeRefusal(w, tooLarge(limit))
 		return
-	} else if err != nil {
+	case errors.Is(err, errBudget):
+		busy(w)
+		return
+	case err != nil:
 		return // the client is gone
 	}
+	done := a.enter(a.slots)
+	if done == nil {
+		busy(w)
+		return
+	}
+	defer done()
 	ctx, cancel := context.WithTimeout(r.Context(), min(explainDeadline, a.picker.deadline()))
 	defer cancel()
 	x, no := a.picker.Explain(ctx, askOf(r, body))

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+
+	"github.com/eppctl/eppctl/internal/core/prompt"
 )
 
 // Names of the endpoint-picker protocol (gateway-api-inference-extension,
@@ -38,6 +40,7 @@ type Head struct {
 	Objective             string
 	Fairness              string
 	Rewrite               string // model the gateway wants served instead
+	Overlong              bool   // it named one that is too long to be a name
 	IfAvailable           bool   // Prefer: if-available
 	// Strip lists the control headers present, to be removed before the engine
 	// sees them.
@@ -102,6 +105,9 @@ func (h Head) with(c *controls) Head {
 	h.Objective = c.get("inference-objective")
 	h.Fairness = c.get("inference-fairness-id")
 	h.Rewrite = c.get(rewriteSuffix)
+	if len(h.Rewrite) > prompt.MaxName {
+		h.Rewrite, h.Overlong = "", true
+	}
 	return h
 }
 

@@ -41,6 +41,9 @@ type Picker struct {
 	// are, so that the run queue stays short and response headers, which must
 	// not wait, find a processor at once. Waiting for an engine takes none.
 	slots chan struct{}
+	// aside is the one place that explanations have among the slots: they cost as
+	// much as picks, and must not make those wait.
+	aside chan struct{}
 
 	timed atomic.Bool // the proxy has named an engine's time: see byProxy
 
@@ -54,7 +57,7 @@ func newPicker(f *view.Fleet, r *rules, cards int, o Options, met *metrics) *Pic
 	p := &Picker{
 		fleet: f, ring: newRing(cards), met: met, log: o.Log, clock: feed.Clock,
 		fallbacks: o.Fallbacks, scores: o.EmitScores,
-		slots: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		slots: make(chan struct{}, runtime.GOMAXPROCS(0)), aside: make(chan struct{}, 1),
 	}
 	p.rules.Store(r)
 	var b [4]byte
@@ -103,6 +106,7 @@ func (p *Picker) Explain(ctx context.Context, a *ask) (*pick.Explanation, *refus
 	if a.Head.RequestID == "" {
 		a.Head.RequestID = newRequestID()
 	}
+	a.Aside = true
 	d := &decided{}
 	q, no := p.decide(ctx, a, d)
 	if q == nil || no != nil && d.card.Outcome == pick.Picked {
@@ -127,8 +131,8 @@ func (p *Picker) decide(ctx context.Context, a *ask, d *decided) (*pick.Query, *
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return nil, clientGone()
 	}
-	p.slots <- struct{}{}
-	defer func() { <-p.slots }()
+	p.enter(context.WithoutCancel(ctx), a)
+	defer p.leave(a)
 	v := p.fleet.View()
 	q.Now = p.now()
 	began := time.Now()
@@ -146,15 +150,37 @@ func estimate(a *ask, limit int) int {
 	return max(len(a.Body), int(min(a.Head.Length, int64(limit)))) / bytesPerToken
 }
 
-// acquire takes a slot before the deadline.
-func (p *Picker) acquire(ctx context.Context) bool {
+// enter takes a slot, unless ctx ends before there is one.
+func (p *Picker) enter(ctx context.Context, a *ask) bool {
+	if a.Aside && !occupy(ctx, p.aside) {
+		return false
+	}
+	if occupy(ctx, p.slots) {
+		return true
+	}
+	if a.Aside {
+		<-p.aside
+	}
+	return false
+}
+
+// leave gives back what enter took.
+func (p *Picker) leave(a *ask) {
+	<-p.slots
+	if a.Aside {
+		<-p.aside
+	}
+}
+
+// occupy takes a place. A free one counts even when ctx has ended.
+func occupy(ctx context.Context, places chan struct{}) bool {
 	select {
-	case p.slots <- struct{}{}:
+	case places <- struct{}{}:
 		return true
 	default:
 	}
 	select {
-	case p.slots <- struct{}{}:
+	case places <- struct{}{}:
 		return true
 	case <-ctx.Done():
 		return false
@@ -168,10 +194,13 @@ func (p *Picker) read(ctx context.Context, r *rules, a *ask, q *pick.Query) *ref
 	switch {
 	case a.Why != reason.None && !(cut && len(a.Body) > 0):
 		return p.resolve(r, q, false)
+	case a.Head.Overlong:
+		q.Unmatched = reason.NameTooLong
+		return p.resolve(r, q, false)
 	case compressed(a.Head.Encoding):
 		q.Unmatched = reason.Compressed
 		return p.resolve(r, q, false)
-	case !p.acquire(ctx):
+	case !p.enter(ctx, a):
 		q.Unmatched = reason.Deadline
 		return p.resolve(r, q, false)
 	}
@@ -223,9 +252,9 @@ func (a *ask) strip() []string {
 	return slices.DeleteFunc(slices.Clone(a.Head.Strip), func(h string) bool { return strings.HasSuffix(h, rewriteSuffix) })
 }
 
-// parse reads the body and gives the slot back that acquire took.
+// parse reads the body and gives the slot back that enter took.
 func (p *Picker) parse(a *ask, lim prompt.Limits) (*prompt.Request, *prompt.Problem) {
-	defer func() { <-p.slots }()
+	defer p.leave(a)
 	return prompt.Parse(a.Head.Path, a.Head.ContentType, a.Body, lim)
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/eppctl/eppctl/internal/core/prompt"
 	"github.com/eppctl/eppctl/internal/core/tokenizer"
 )
 
@@ -42,6 +43,9 @@ func newRewrite(body []byte, served string, insert bool) (w *rewrite, named bool
 		if !insert {
 			return nil, false
 		}
+	}
+	if len(asked) > prompt.MaxName { // not worth keeping until the response comes
+		asked = ""
 	}
 	return &rewrite{asked: asked, served: served, from: from, to: to, value: quoted(served)}, false
 }

@@ -40,7 +40,11 @@ const spares = 64
 
 func newRing(max int) *ring { return &ring{slots: make([]*decided, max), byID: map[string]uint64{}} }
 
-func (d *decided) size() int { return cap(d.card.Rows) * int(unsafe.Sizeof(pick.Row{})) }
+// size is the memory of a decision: its rows, and the strings of the client's.
+func (d *decided) size() int {
+	c := &d.card
+	return cap(c.Rows)*int(unsafe.Sizeof(pick.Row{})) + int(unsafe.Sizeof(*d)) + len(c.RequestID) + len(c.Model) + len(c.Adapter) + len(d.pickID)
+}
 
 // take hands out a decision to fill. Its holder is its only user until put.
 func (r *ring) take() *decided {
@@ -173,9 +177,13 @@ type shortPick struct {
 	TookUs    float64 `json:"decide_us"`
 }
 
+// recentBytes bounds the list of recent decisions, about as it is written.
+const recentBytes = 1 << 20
+
 // recent lists decisions, newest first, of one pod or (pod "") of all.
 func (r *ring) recent(pod string, limit int) (list []shortPick, total int) {
 	list = []shortPick{}
+	bytes := 0
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for seq := r.next; seq > r.oldest; seq-- {
@@ -185,8 +193,9 @@ func (r *ring) recent(pod string, limit int) (list []shortPick, total int) {
 			continue
 		}
 		total++
-		if len(list) < limit {
+		if len(list) < limit && bytes < recentBytes {
 			list = append(list, d.short(w))
+			bytes += d.size() - cap(d.card.Rows)*int(unsafe.Sizeof(pick.Row{}))
 		}
 	}
 	return list, total

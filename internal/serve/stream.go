@@ -20,6 +20,8 @@ type ask struct {
 	Body   []byte
 	// NewID marks a request id that we made.
 	NewID bool
+	// Aside marks an explanation: it shares one slot with all others.
+	Aside bool
 	// Tokenizer names who gave the token ids, once picked.
 	Tokenizer string
 	// Why says why Body is no prompt (there was none, or not all of it);

@@ -76,7 +76,33 @@ func Parse(path, contentType string, body []byte, lim Limits) (*Request, *Proble
 	if problem != nil {
 		r.TokenIDs, r.Shape, r.Unmatched = nil, 0, reason.BodyCut
 	}
+	r.clip()
 	return r, nil
+}
+
+// MaxName bounds the name of a model or an adapter, in bytes: names are kept
+// with recent decisions, shown and echoed, and a body has room for megabytes.
+const MaxName = 256
+
+// clip shortens names that are too long to be anybody's. The engine gets the body
+// as it is, and refuses it in its own words.
+func (r *Request) clip() {
+	for _, name := range []*string{&r.Model, &r.Adapter} {
+		if len(*name) > MaxName {
+			*name = Clip(*name)
+			r.TokenIDs, r.Shape, r.Unmatched = nil, 0, reason.NameTooLong
+		}
+	}
+}
+
+// Clip cuts a name to MaxName bytes that end in an ellipsis. The result shares no
+// memory with it.
+func Clip(name string) string {
+	const more = "…"
+	if len(name) <= MaxName {
+		return strings.Clone(name)
+	}
+	return strings.ToValidUTF8(name[:MaxName-len(more)], "") + more
 }
 
 // isJSON reports whether a content type announces JSON; none at all does.
