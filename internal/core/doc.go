@@ -1,5 +1,6 @@
-// Package core documents the one core that serve, tap, explain and top share.
-// It holds no code; each stage is a package of its own:
+// Package core documents the one core that serve and explain share, and every
+// later command that looks at a fleet will. It holds no code; each stage is a
+// package of its own:
 //
 //	event bytes  -> event.Decoder -> []event.Event -> index.Apply ------.
 //	metrics page -> telemetry.Parse -> Sample -> telemetry.Board -------+-> view.View

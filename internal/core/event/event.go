@@ -61,7 +61,7 @@ type Event struct {
 	// Locality and Ownership of storage tiers, as the wire states them.
 	Locality, Ownership string
 	// Layout is the wire layout this event had ("vllm/array12", "map") and
-	// HashForm the form of its first hash ("int", "bin32"), for tap.
+	// HashForm the form of its first hash ("int", "bin32"), for display.
 	Layout, HashForm string
 }
 

@@ -1,6 +1,6 @@
 // Package reason holds the one set of code words that say why a prompt matched
-// nothing on a pod, or could not be matched at all. serve's metadata and
-// metrics, explain, tap and top all use these words. It imports nothing.
+// nothing on a pod, or could not be matched at all. Metadata, metrics and explain
+// all use these words. It imports nothing.
 package reason
 
 // Code is one such word. They are stable: dashboards and scripts match on them.
