@@ -564,7 +564,6 @@ func TestErrorsExactly(t *testing.T) {
 		{internalError(), 500, "api_error", "internal_error", nil, "eppctl_internal"},
 		{noEndpoints("There are none."), 503, "overloaded_error", "service_unavailable", nil, "eppctl_no_endpoints"},
 		{subsetEmpty(), 503, "overloaded_error", "service_unavailable", nil, "eppctl_subset_empty"},
-		{shuttingDown(), 503, "overloaded_error", "service_unavailable", nil, "eppctl_shutting_down"},
 	} {
 		t.Run("EU-10/"+c.details, func(t *testing.T) {
 			im := c.r.response("id").GetImmediateResponse()

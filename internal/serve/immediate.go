@@ -71,12 +71,6 @@ func subsetEmpty() *refusal {
 	return r
 }
 
-func shuttingDown() *refusal {
-	r := noEndpoints("The endpoint picker is shutting down.")
-	r.Details, r.Drop = "eppctl_shutting_down", "rejected-shutting-down"
-	return r
-}
-
 // clientGone ends a request whose stream is gone: nobody hears it.
 func clientGone() *refusal {
 	r := internalError()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -61,7 +62,15 @@ func (l *logBuffer) String() string {
 	return l.b.String()
 }
 
+// startProcess waits until the fleet is known; launch does not.
 func startProcess(t *testing.T, engines int, edit func(string) string) *process {
+	t.Helper()
+	p := launch(t, engines, edit)
+	waitFor(t, "readiness", func() bool { return p.check(healthReadiness) == healthpb.HealthCheckResponse_SERVING })
+	return p
+}
+
+func launch(t *testing.T, engines int, edit func(string) string) *process {
 	t.Helper()
 	fleet, err := sim.StartFleet(sim.FleetOptions{Engines: engines, Engine: sim.EngineOptions{Speedup: 4}})
 	if err != nil {
@@ -94,7 +103,6 @@ func startProcess(t *testing.T, engines int, edit func(string) string) *process 
 		t.Fatal(err)
 	}
 	p.client, p.health = extproc.NewExternalProcessorClient(p.conn), healthpb.NewHealthClient(p.conn)
-	waitFor(t, "readiness", func() bool { return p.check(healthReadiness) == healthpb.HealthCheckResponse_SERVING })
 	return p
 }
 
@@ -377,6 +385,10 @@ func TestHostsFile(t *testing.T) {
 	p.write(strings.Replace(string(text), line, "", 1))
 	p.reload <- struct{}{}
 	waitFor(t, "one host", func() bool { return len(hosts()) == 1 })
+	// Envoy's watch is on renames, and a file written in place can be read half.
+	if now, err := os.Stat(p.eds); err != nil || os.SameFile(before, now) {
+		t.Fatalf("written in place, not replaced (%v)", err)
+	}
 	left, err := filepath.Glob(filepath.Join(filepath.Dir(p.eds), ".hosts*"))
 	if err != nil || len(left) > 0 {
 		t.Fatalf("temporary files are left: %v %v", left, err)
@@ -413,6 +425,46 @@ func TestListenFailsAtStart(t *testing.T) {
 			if err := Run(context.Background(), c, o); err == nil {
 				t.Fatalf("%+v is accepted", o)
 			}
+		}
+	})
+}
+
+// As long as the fleet is not known no pick would be worth much: Envoy must not
+// be told to send, and nobody to restart us.
+func TestNotReadyUntilSynced(t *testing.T) {
+	t.Run("EU-07/unsynced", func(t *testing.T) {
+		dead, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = dead.Close() }) // accepts, and answers nothing
+		p := launch(t, 1, func(s string) string {
+			return strings.Replace(s, "pods:\n", fmt.Sprintf("pods:\n- {name: dead, address: %q}\n", dead.Addr()), 1)
+		})
+		waitFor(t, "the other pod's telemetry", func() bool {
+			for _, x := range p.state().Pods {
+				if x.Name == "sim-0" && x.Telemetry.State == "fresh" && x.Ranks[0].Sync == "synced" {
+					return true
+				}
+			}
+			return false
+		})
+		for _, name := range []string{healthOverall, healthReadiness, healthExtProc} {
+			if got := p.check(name); got != healthpb.HealthCheckResponse_NOT_SERVING {
+				t.Errorf("%q: %v before the fleet is known", name, got)
+			}
+		}
+		if got := p.check(healthLiveness); got != healthpb.HealthCheckResponse_SERVING {
+			t.Errorf("liveness: %v", got)
+		}
+		text, err := os.ReadFile(p.config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.write(strings.Replace(string(text), fmt.Sprintf("- {name: dead, address: %q}\n", dead.Addr()), "", 1))
+		p.reload <- struct{}{}
+		for _, name := range []string{healthOverall, healthReadiness, healthExtProc} {
+			waitFor(t, "SERVING", func() bool { return p.check(name) == healthpb.HealthCheckResponse_SERVING })
 		}
 	})
 }

@@ -1,0 +1,175 @@
+package serve
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+)
+
+// Every header that steers pickers and sidecars is removed before the engine sees
+// it, in any case of letters; what looks alike is not.
+func TestStripList(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	body := completion("m", ids(1, 64))
+	strip := []string{
+		"x-llm-d-inference-objective", "x-gateway-inference-objective",
+		"x-llm-d-inference-fairness-id", "x-gateway-inference-fairness-id",
+		"x-llm-d-model-name-rewrite", "x-gateway-model-name-rewrite",
+		"x-slo-ttft-ms", "x-slo-tpot-ms", "x-llm-d-slo-class", "x-llm-d-slo-ttft-ms",
+		"x-prefiller-host-port", "x-encoder-hosts-ports", "x-data-parallel-host-port", "x-kv-cache-source-host-port",
+		"x-gateway-destination-endpoint-served", "x-gateway-destination-endpoint-scores", "x-gateway-destination-endpoint-subset",
+	}
+	keep := []string{
+		"traceparent", "tracestate", "authorization", "x-request-id", "x-custom", "x-llm-d-other", "x-gateway-other", "x-slo-other",
+		"content-length", "accept", "prefer",
+	}
+	value := func(h string) string {
+		switch {
+		case strings.HasSuffix(h, "rewrite"):
+			return "m"
+		case h == "content-length":
+			return "7"
+		}
+		return "1"
+	}
+	for _, h := range strip {
+		for _, key := range []string{h, strings.ToUpper(h)} {
+			t.Run("EP-23/"+key, func(t *testing.T) {
+				got := r.ask(reqHeaders(fullDuplex, false, completionsPath, key, value(h)), reqBody(body, true))
+				if removed := mutationOf(got[0]).GetRemoveHeaders(); !slices.Equal(removed, []string{h}) {
+					t.Errorf("removed %v", removed)
+				}
+			})
+		}
+	}
+	for _, h := range keep {
+		t.Run("EP-23 EP-25/kept "+h, func(t *testing.T) {
+			got := r.ask(reqHeaders(fullDuplex, false, completionsPath, h, value(h)), reqBody(body, true))
+			if removed := mutationOf(got[0]).GetRemoveHeaders(); len(removed) > 0 {
+				t.Errorf("removed %v", removed)
+			}
+			if v, set := headerOf(got[0], h); set {
+				t.Errorf("set to %q", v)
+			}
+		})
+	}
+	// Without any of them nothing is set but the pick and the id.
+	got := r.ask(reqHeaders(fullDuplex, false, completionsPath), reqBody(body, true))
+	if n := len(mutationOf(got[0]).GetSetHeaders()); n != 2 {
+		t.Errorf("%d headers are set: %v", n, mutationOf(got[0]))
+	}
+}
+
+// The value of a control header that exists under two names, each way round.
+func TestNewNameWins(t *testing.T) {
+	for _, c := range []struct {
+		suffix string
+		get    func(Head) string
+	}{
+		{"inference-objective", func(h Head) string { return h.Objective }},
+		{"inference-fairness-id", func(h Head) string { return h.Fairness }},
+		{"model-name-rewrite", func(h Head) string { return h.Rewrite }},
+	} {
+		t.Run("EP-23/"+c.suffix, func(t *testing.T) {
+			older, newer := "x-gateway-"+c.suffix, "x-llm-d-"+c.suffix
+			for _, x := range []struct {
+				headers []string
+				want    string
+			}{
+				{[]string{older, "old"}, "old"}, {[]string{newer, "new"}, "new"}, {nil, ""},
+				{[]string{older, "old", newer, "new"}, "new"}, {[]string{newer, "new", older, "old"}, "new"},
+				{[]string{newer, "1", newer, "2"}, "1"},
+			} {
+				if got := c.get(parseHead(httpHeaders(false, x.headers...).Headers)); got != x.want {
+					t.Errorf("%v: %q, want %q", x.headers, got, x.want)
+				}
+			}
+		})
+	}
+}
+
+// An objective that is a whole number is the priority itself.
+func TestPriority(t *testing.T) {
+	for objective, want := range map[string]int{"": 0, "-1": -1, "7": 7, "batch": 0, "1.5": 0, "99999999999999999999": 0} {
+		if got := priority(objective); got != want {
+			t.Errorf("objective %q: priority %d, want %d", objective, got, want)
+		}
+	}
+}
+
+// A pick's log line names the request and nothing of its prompt.
+func TestLogLine(t *testing.T) {
+	t.Run("EP-24/log", func(t *testing.T) {
+		log := &logBuffer{}
+		r := newRig(t, rigOptions{options: Options{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}})
+		const path = "/v1/chat/completions"
+		r.ask(reqHeaders(fullDuplex, false, completionsPath, requestIDHeader, "mine-1"), reqBody([]byte(`{"model":"m","prompt":[918273,645546]}`), true))
+		r.ask(reqHeaders(fullDuplex, false, path, requestIDHeader, "mine-2"), reqBody([]byte(`{"model":"m","messages":[{"role":"user","content":"my secret"}]}`), true))
+		r.ask(reqHeaders(fullDuplex, false, path, requestIDHeader, "mine-3"), reqBody([]byte(`{"model":"m","messages":"my secret`), true)) // refused
+		got := r.ask(reqHeaders(fullDuplex, false, completionsPath), reqBody(completion("m", ids(1, 64)), true))
+		made, _ := headerOf(got[0], requestIDHeader)
+		text := log.String()
+		for _, id := range []string{"mine-1", "mine-2", "mine-3", made} {
+			if n := strings.Count(text, "request_id="+id); n != 1 {
+				t.Errorf("%d lines of request %s", n, id)
+			}
+		}
+		for _, private := range []string{"secret", "918273", "645546"} {
+			if strings.Contains(text, private) {
+				t.Errorf("the log tells %q", private)
+			}
+		}
+	})
+}
+
+// stubRun is a request whose every report is noted in order.
+type stubRun struct {
+	counted
+	did func(string)
+}
+
+func (s *stubRun) status(reply) { s.did("status") }
+func (s *stubRun) content()     { s.did("content") }
+
+// Envoy's time limit runs until the answer to the response headers is out: it is
+// sent before anything is counted.
+func TestResponseHeadersAreAnsweredFirst(t *testing.T) {
+	t.Run("EP-31/order", func(t *testing.T) {
+		r := newRig(t, rigOptions{})
+		var order []string
+		s := r.script()
+		s.m.pick = func(*ask) (running, *refusal) {
+			return &stubRun{did: func(what string) { order = append(order, what) }}, nil
+		}
+		s.step(reqHeaders(protocol(modeFullDuplex, modeFullDuplex), true, "/v1/models"))
+		send := s.m.send
+		s.m.send = func(m *extproc.ProcessingResponse) { order = append(order, kind(m)); send(m) }
+		s.step(sse())
+		s.step(respBody([]byte("x"), false))
+		if got := strings.Join(order, " "); got != "resp-headers status resp-body+ content" {
+			t.Errorf("order: %s", got)
+		}
+	})
+}
+
+// A stream that only shows its traffic is never answered: not a request without a
+// body either, nor one whose body is not shown.
+func TestObserving(t *testing.T) {
+	t.Run("EP-15/no body", func(t *testing.T) {
+		r := newRig(t, rigOptions{})
+		watch := func(id string, eos bool) {
+			m := reqHeaders(nil, eos, completionsPath, requestIDHeader, id)
+			m.ObservabilityMode = true
+			wantKinds(t, r.ask(m, respHeaders(false, ":status", "200"), respBody(nil, true)), "")
+			if x, _ := r.picker.ring.find(id); x == nil || *x.Unmatched != "no-body" {
+				t.Errorf("%s: decision %+v", id, x)
+			}
+		}
+		watch("get", true)
+		watch("hidden", false)
+		waitFor(t, "idle", func() bool { return r.inFlight() == 0 })
+	})
+}
