@@ -103,7 +103,11 @@ func (ix *Index) layExpected(e *expectation, keys []block.Key, sp spaces, most i
 	sh := ix.shardOf(keys[0])
 	sh.lock()
 	defer sh.unlock()
-	ix.layPath(e, sh, keys, sp)
+	second := ix.clock.Load()
+	for r, s := range ix.path(&sh.root, 0, keys, sp) {
+		r.touch(second)
+		e.steps = append(e.steps, expectStep{r, layerExpected, s.off, s.off + s.n})
+	}
 	if h := e.m.hybrid.Load(); h != nil && h.size == e.size {
 		path := e.steps
 		for _, r := range h.rules {
@@ -114,32 +118,6 @@ func (ix *Index) layExpected(e *expectation, keys []block.Key, sp spaces, most i
 	}
 	for _, s := range e.steps {
 		s.r.addExpected(e.m.id, s)
-	}
-}
-
-// layPath makes the path and notes its runs.
-func (ix *Index) layPath(e *expectation, sh *shard, keys []block.Key, sp spaces) {
-	second := ix.clock.Load()
-	for r := &sh.root; ; {
-		n := r.n.Load()
-		var off uint32
-		keys, off = r.follow(keys, 0, n)
-		if len(keys) > 0 && off == n && r.parent != nil && r.kid(n, keys[0]) == nil {
-			r.append(keys)
-			keys, off = nil, n+uint32(len(keys))
-		}
-		if off > 0 {
-			r.touch(second)
-			e.steps = append(e.steps, expectStep{r, layerExpected, 0, off})
-		}
-		if len(keys) == 0 {
-			return
-		}
-		kid := r.kid(off, keys[0])
-		if kid == nil {
-			kid = ix.newRun(r, off, keys, sp)
-		}
-		r = kid
 	}
 }
 

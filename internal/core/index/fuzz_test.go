@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -145,6 +146,8 @@ func (w *world) step() {
 			e.Tier, e.Medium = w.tier(), "x"
 		}
 		w.apply(m, e)
+	case op < 253:
+		w.restart()
 	default:
 		w.ix.Purge(m)
 		w.o.purge(m)
@@ -152,6 +155,27 @@ func (w *world) step() {
 	}
 	w.compare(s, worldBlocks)
 	w.compare(w.byte()%worldSeqs, w.byte()%(worldBlocks+1))
+}
+
+// restart goes on with what a snapshot of the index loads as. Expectations and
+// parked orphans are no part of it.
+func (w *world) restart() {
+	for _, x := range w.wants {
+		x.Release()
+	}
+	w.ids, w.wants, w.o.live = nil, map[int]Expectation{}, map[int]*wish{}
+	for _, o := range w.o.members {
+		o.parked = nil
+	}
+	var file bytes.Buffer
+	if err := w.ix.Save(&file, nil); err != nil {
+		w.t.Fatal(err)
+	}
+	loaded, err := Load(&file, Options{MaxBlocks: w.ix.max, TTL: -1}, w.now, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.ix = loaded
 }
 
 // hybridMember tells the members whose engines have two cache groups more: a

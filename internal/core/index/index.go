@@ -52,6 +52,7 @@ type Options struct {
 // goroutine; different members may be written at the same time.
 type Index struct {
 	hasher *block.Hasher
+	seed   uint64
 	secret uint64 // odd; keeps hash tables from being attacked
 	max    int
 	ttl    int64 // ns, 0 = none
@@ -74,7 +75,7 @@ type Index struct {
 
 // New returns an empty index.
 func New(o Options) *Index {
-	ix := &Index{hasher: block.NewHasher(o.Seed), max: o.MaxBlocks, ttl: int64(o.TTL)}
+	ix := &Index{seed: o.Seed, hasher: block.NewHasher(o.Seed), max: o.MaxBlocks, ttl: int64(o.TTL)}
 	if ix.max <= 0 {
 		ix.max = DefaultMaxBlocks
 	}

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -180,6 +181,33 @@ func (w *race) read(t *testing.T, stop *atomic.Bool, seed uint64) (lookups int) 
 	return lookups
 }
 
+// save writes a snapshot beside the writers and holds what it loads against the
+// books: as of any time while it was written, never more.
+func (w *race) save(t *testing.T) {
+	var file bytes.Buffer
+	from := w.clock.Load()
+	err := w.ix.Save(&file, nil)
+	to := w.clock.Load()
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	loaded, err := Load(&file, Options{}, 0, nil)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	var out Result
+	for s, p := range w.seqs {
+		loaded.Lookup(p, &out)
+		for _, x := range out.Matches {
+			if most := w.books[x.Member].most(w.nodes[s][:], from, to); x.Depth > most {
+				t.Errorf("a snapshot shows member %d with depth %d of sequence %d, block %d was not held in [%d, %d]", x.Member, x.Depth, s, most, from, to)
+			}
+		}
+	}
+}
+
 func (w *race) run(t *testing.T, steps int) {
 	const writers, readers = 3, 2
 	var writing, reading sync.WaitGroup
@@ -219,6 +247,11 @@ func (w *race) run(t *testing.T, steps int) {
 		}
 		for _, x := range live {
 			x.Release()
+		}
+	})
+	reading.Go(func() {
+		for n := 0; !stop.Load(); n++ {
+			w.save(t)
 		}
 	})
 	writing.Wait()

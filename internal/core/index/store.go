@@ -1,6 +1,8 @@
 package index
 
 import (
+	"iter"
+
 	"github.com/eppctl/eppctl/internal/core/block"
 	"github.com/eppctl/eppctl/internal/core/event"
 )
@@ -88,6 +90,30 @@ func (ix *Index) lay(m *member, r *run, off uint32, c *chain, second uint32, pat
 			kid = ix.newRun(r, off, keys, c.space)
 		}
 		r, off = kid, 0
+	}
+}
+
+// path makes the runs of a chain of keys below (r, off), where they are missing,
+// and yields the stretches they lie in. Unlike lay it covers nothing: the caller
+// does before it unlocks the shard.
+func (ix *Index) path(r *run, off uint32, keys []block.Key, sp spaces) iter.Seq2[*run, stretch] {
+	return func(yield func(*run, stretch) bool) {
+		for {
+			from, n := off, r.n.Load()
+			keys, off = r.follow(keys, off, n)
+			if len(keys) > 0 && off == n && r.parent != nil && r.kid(n, keys[0]) == nil {
+				r.append(keys)
+				keys, off = nil, n+uint32(len(keys))
+			}
+			if off > from && !yield(r, stretch{run: r.id, off: from, n: off - from}) || len(keys) == 0 {
+				return
+			}
+			kid := r.kid(off, keys[0])
+			if kid == nil {
+				kid = ix.newRun(r, off, keys, sp)
+			}
+			r, off = kid, 0
+		}
 	}
 }
 
