@@ -110,8 +110,7 @@ func choose(pods []pod.Spec, names []string) ([]pod.Spec, error) {
 				known = append(known, p.Name)
 			}
 			return nil, &inspect.Error{
-				Kind: inspect.Usage, Code: "E_USAGE", What: fmt.Sprintf("no pod is named %q", name),
-				Why: "the file has " + strings.Join(known, ", "),
+				Kind: inspect.Usage, Code: "E_USAGE", What: fmt.Sprintf("pod: found %q; expected one of %s", name, strings.Join(known, ", ")),
 			}
 		}
 	}

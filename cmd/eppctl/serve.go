@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -53,6 +54,9 @@ first SIGTERM or SIGINT turns readiness off and lets open streams end, for up to
 			if err != nil {
 				return err
 			}
+			if err := o.check(cmd); err != nil {
+				return err
+			}
 			cfg, err := a.loadConfig(o.config, o.overrides(cmd)...)
 			if err != nil {
 				return err
@@ -82,11 +86,30 @@ first SIGTERM or SIGINT turns readiness off and lets open streams end, for up to
 	f.BoolVar(&o.EmitScores, "emit-endpoint-scores", false, "add every candidate's score to the dynamic metadata")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn, error")
 	f.StringVar(&o.logFormat, "log-format", "text", "text, json")
-	enum(cmd, "request-body-mode", []string{"auto", "none", "streamed", "buffered", "buffered-partial", "full-duplex"})
-	enum(cmd, "end-signal", []string{"auto", "stream", "metrics"})
+	enum(cmd, "request-body-mode", bodyModes)
+	enum(cmd, "end-signal", endSignals)
 	enum(cmd, "log-level", []string{"debug", "info", "warn", "error"})
 	enum(cmd, "log-format", []string{"text", "json"})
 	return cmd
+}
+
+var (
+	bodyModes  = []string{"auto", "none", "streamed", "buffered", "buffered-partial", "full-duplex"}
+	endSignals = []string{"auto", "stream", "metrics"}
+)
+
+// check refuses what serve itself would refuse after it has begun.
+func (o *serveOptions) check(cmd *cobra.Command) error {
+	if err := oneOf(cmd, "request-body-mode", bodyModes); err != nil {
+		return err
+	}
+	if err := oneOf(cmd, "end-signal", endSignals); err != nil {
+		return err
+	}
+	if o.Fallbacks < 0 || o.Fallbacks > serve.MaxFallbacks {
+		return misuse(cmd, wrongValue(cmd.Flag("fallbacks"), cmd.Flag("fallbacks").Value.String(), fmt.Sprintf("0 to %d", serve.MaxFallbacks)))
+	}
+	return positive(cmd, "end-ttl")
 }
 
 // overrides turns the flags that were given, or set by the environment, into

@@ -40,8 +40,8 @@ func NewClient(addr string, t Timeouts) (*Client, error) {
 		network, target = "unix", strings.TrimPrefix(path, "//")
 	} else if _, _, err := net.SplitHostPort(addr); err != nil {
 		return nil, &Error{
-			Kind: Usage, Code: "E_USAGE", What: fmt.Sprintf("--addr %q is no address", addr),
-			Why: "it must be HOST:PORT or unix:/PATH", Hint: "eppctl explain --addr " + DefaultAddr, Err: err,
+			Kind: Usage, Code: "E_USAGE", What: fmt.Sprintf("--addr: found %q; expected HOST:PORT or unix:/PATH", addr),
+			Hint: "try: --addr " + DefaultAddr, Err: err,
 		}
 	}
 	if t.Dial <= 0 {

@@ -102,25 +102,25 @@ func Bootstrap(o BootstrapOptions) ([]byte, error) {
 func (o BootstrapOptions) check() error {
 	switch {
 	case !slices.Contains(Variants(), o.Variant):
-		return fmt.Errorf("variant %q: want one of %v", o.Variant, Variants())
+		return fmt.Errorf("variant: found %q; expected one of %v", o.Variant, Variants())
 	case !slices.Contains(Bodies(), o.Body):
-		return fmt.Errorf("body mode %q: want one of %v", o.Body, Bodies())
+		return fmt.Errorf("body mode: found %q; expected one of %v", o.Body, Bodies())
 	case o.Variant == OverrideHost && o.EndpointsFile == "":
 		return fmt.Errorf("variant %s needs the endpoints file that serve keeps", o.Variant)
 	case o.Variant != OverrideHost && o.Baseline != "":
 		return fmt.Errorf("variant %s has no host list for a baseline listener", o.Variant)
 	case o.Variant != OverrideHost && o.Fallbacks > 0:
 		return fmt.Errorf("variant %s takes one address: fallbacks need %s", o.Variant, OverrideHost)
-	case o.Fallbacks < 0 || o.Fallbacks > 16:
-		return fmt.Errorf("fallbacks %d: want 0 to 16", o.Fallbacks)
+	case o.Fallbacks < 0 || o.Fallbacks > MaxFallbacks:
+		return fmt.Errorf("fallbacks: found %d; expected 0 to %d", o.Fallbacks, MaxFallbacks)
 	case o.EPPHealth < 0 || o.EPPHealth > 65535:
-		return fmt.Errorf("health port %d: want 0 to 65535", o.EPPHealth)
+		return fmt.Errorf("health port: found %d; expected 0 to 65535", o.EPPHealth)
 	case o.RequestBytes <= 0 || o.RequestBytes > 1<<30:
-		return fmt.Errorf("request bytes %d: want 1 byte to 1 GiB", o.RequestBytes)
+		return fmt.Errorf("request bytes: found %d; expected 1 to 1073741824", o.RequestBytes)
 	}
 	for _, s := range []string{o.Cluster, o.EndpointsFile, o.EngineHealth, o.AccessLog} {
 		if i := strings.IndexFunc(s, unquotable); i >= 0 {
-			return fmt.Errorf("%q: character %q cannot stand in a bootstrap", s, s[i])
+			return fmt.Errorf("found %q with character %q; expected text that can stand in a bootstrap", s, s[i])
 		}
 	}
 	for _, a := range []string{o.Listen, o.Admin, o.EPP, o.Baseline} {
@@ -129,7 +129,7 @@ func (o BootstrapOptions) check() error {
 		}
 	}
 	if o.Listen == "" || o.EPP == "" || o.Cluster == "" {
-		return fmt.Errorf("listen address, picker address and cluster name must be given")
+		return fmt.Errorf("found nothing; expected a listen address, the picker's address and a cluster name")
 	}
 	return nil
 }
@@ -168,14 +168,14 @@ func (o BootstrapOptions) Duplex() bool { return o.Body == FullDuplex }
 func splitHostPort(s string) (host string, port uint16, err error) {
 	host, p, err := net.SplitHostPort(s)
 	if err != nil {
-		return "", 0, fmt.Errorf("address %q: want host:port", s)
+		return "", 0, fmt.Errorf("address: found %q; expected HOST:PORT", s)
 	}
 	n, err := strconv.ParseUint(p, 10, 16)
 	if err != nil || n == 0 {
-		return "", 0, fmt.Errorf("address %q: port %q: want 1 to 65535", s, p)
+		return "", 0, fmt.Errorf("address: found %q with port %q; expected 1 to 65535", s, p)
 	}
 	if host == "" || strings.IndexFunc(host, unquotable) >= 0 {
-		return "", 0, fmt.Errorf("address %q: want an IP address or a DNS name before the port", s)
+		return "", 0, fmt.Errorf("address: found %q; expected an IP address or a DNS name before the port", s)
 	}
 	return host, uint16(n), nil
 }

@@ -55,18 +55,18 @@ func TestBootstrapOptions(t *testing.T) {
 		{"picker by name", func(o *BootstrapOptions) { o.EPP = "eppctl.infra:9002" }, ""},
 		{"no admin page", func(o *BootstrapOptions) { o.Admin = "" }, ""},
 		{"no engine probes", func(o *BootstrapOptions) { o.EngineHealth = "" }, ""},
-		{"unknown variant", func(o *BootstrapOptions) { o.Variant = "istio" }, `variant "istio"`},
-		{"unknown body mode", func(o *BootstrapOptions) { o.Body = "streamed" }, `body mode "streamed"`},
+		{"unknown variant", func(o *BootstrapOptions) { o.Variant = "istio" }, `variant: found "istio"`},
+		{"unknown body mode", func(o *BootstrapOptions) { o.Body = "streamed" }, `body mode: found "streamed"`},
 		{"no host file", func(o *BootstrapOptions) { o.EndpointsFile = "" }, "endpoints file"},
 		{"fallbacks without hosts", func(o *BootstrapOptions) { o.Variant, o.Fallbacks = OriginalDst, 1 }, "fallbacks need override-host"},
 		{"baseline without hosts", func(o *BootstrapOptions) { o.Variant, o.Baseline = OriginalDst, "127.0.0.1:1" }, "no host list"},
-		{"no port", func(o *BootstrapOptions) { o.Listen = "127.0.0.1" }, "want host:port"},
+		{"no port", func(o *BootstrapOptions) { o.Listen = "127.0.0.1" }, "expected HOST:PORT"},
 		{"bad port", func(o *BootstrapOptions) { o.EPP = "127.0.0.1:http" }, `port "http"`},
 		{"no host", func(o *BootstrapOptions) { o.Listen = ":10080" }, "IP address or a DNS name"},
 		{"quote in a path", func(o *BootstrapOptions) { o.EndpointsFile = "/tmp/a\"b" }, `character '"'`},
 		{"quote in a host", func(o *BootstrapOptions) { o.EPP = "a\"b:9002" }, "IP address or a DNS name"},
 		{"quote in the access log", func(o *BootstrapOptions) { o.AccessLog = "/tmp/a\"b" }, `character '"'`},
-		{"no size", func(o *BootstrapOptions) { o.RequestBytes = 0 }, "request bytes 0"},
+		{"no size", func(o *BootstrapOptions) { o.RequestBytes = 0 }, "request bytes: found 0"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -46,8 +46,8 @@ type Version struct {
 	Modified bool   `json:"modified"`
 }
 
-// maxFallbacks bounds the list: retries beyond a handful do not help a client.
-const maxFallbacks = 8
+// MaxFallbacks bounds the list: retries beyond a handful do not help a client.
+const MaxFallbacks = 8
 
 // check validates the options and fills the defaults.
 func (o Options) check() (Options, error) {
@@ -57,8 +57,8 @@ func (o Options) check() (Options, error) {
 	if _, err := parseEndSignal(o.EndSignal); err != nil {
 		return o, err
 	}
-	if o.Fallbacks < 0 || o.Fallbacks > maxFallbacks {
-		return o, fmt.Errorf("fallbacks %d: want 0 to %d", o.Fallbacks, maxFallbacks)
+	if o.Fallbacks < 0 || o.Fallbacks > MaxFallbacks {
+		return o, fmt.Errorf("fallbacks: found %d; expected 0 to %d", o.Fallbacks, MaxFallbacks)
 	}
 	if o.EndTTL <= 0 {
 		o.EndTTL = 5 * time.Minute

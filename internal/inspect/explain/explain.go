@@ -60,7 +60,7 @@ func (c *Command) Run(ctx context.Context, server Asker, s *out.Streams) error {
 func (c *Command) ask(ctx context.Context, server Asker, stdin io.Reader) ([]byte, error) {
 	if c.RequestID != "" {
 		if c.Prompt != "" || c.Tokens != "" || c.File != "" {
-			return nil, usage("--request-id explains a pick that was made; it takes no request", "")
+			return nil, usage("found --request-id and a request; expected one of them: the id explains a pick that was made", "")
 		}
 		return server.Recent(ctx, c.RequestID)
 	}

@@ -45,7 +45,7 @@ func (in Input) Request(stdin io.Reader) (inspect.Request, error) {
 	for _, h := range in.Headers {
 		k, v, ok := strings.Cut(h, "=")
 		if !ok || k == "" {
-			return r, usage(fmt.Sprintf("--header %q is not KEY=VALUE", h), "try: --header x-tenant=a")
+			return r, usage(fmt.Sprintf("--header: found %q; expected KEY=VALUE", h), "try: --header x-tenant=a")
 		}
 		r.Header.Add(k, v)
 	}
@@ -64,9 +64,9 @@ func (in Input) body(stdin io.Reader) ([]byte, error) {
 	}
 	switch {
 	case given == 0:
-		return nil, usage("no request to explain", "try: --prompt TEXT, --tokens 1,2,3, -f chat.json, or --request-id ID")
+		return nil, usage("found no request to explain; expected one of --prompt, --tokens, -f and --request-id", "try: --prompt TEXT, --tokens 1,2,3, -f chat.json, or --request-id ID")
 	case given > 1:
-		return nil, usage("--prompt, --tokens and -f exclude each other", "")
+		return nil, usage("found two of --prompt, --tokens and -f; expected one", "")
 	case in.File != "":
 		return in.file(stdin)
 	}
@@ -117,12 +117,12 @@ func tokenIDs(s string) ([]uint32, error) {
 	for _, f := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(", []\n\t", r) }) {
 		id, err := strconv.ParseUint(f, 10, 32)
 		if err != nil {
-			return nil, usage(fmt.Sprintf("--tokens: %q is no token id", f), "try: --tokens 1,2,3")
+			return nil, usage(fmt.Sprintf("--tokens: found %q; expected token ids", f), "try: --tokens 1,2,3")
 		}
 		ids = append(ids, uint32(id))
 	}
 	if len(ids) == 0 {
-		return nil, usage("--tokens holds no token id", "try: --tokens 1,2,3")
+		return nil, usage("--tokens: found none; expected token ids", "try: --tokens 1,2,3")
 	}
 	return ids, nil
 }
