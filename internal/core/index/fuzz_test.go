@@ -171,7 +171,7 @@ func (w *world) restart() {
 	if err := w.ix.Save(&file, nil); err != nil {
 		w.t.Fatal(err)
 	}
-	loaded, err := Load(&file, Options{MaxBlocks: w.ix.max, TTL: -1}, w.now, nil)
+	loaded, err := Load(&file, Options{MaxBlocks: w.ix.max.blocks, TTL: -1}, w.now, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -23,6 +23,7 @@
 package index
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +42,7 @@ const (
 type Options struct {
 	Seed      uint64        // of the secret hash constants: random, once per process
 	MaxBlocks int           // distinct blocks kept after a Sweep; 0 = DefaultMaxBlocks
+	MaxBytes  int64         // the same in bytes, as Stats counts them; 0 = no such cap
 	TTL       time.Duration // of copies that are not on a GPU; 0 = DefaultTTL, negative = none
 	// Clock tells ns, from any start, and times how long writers wait for each
 	// other. nil = waits are counted only.
@@ -54,7 +56,7 @@ type Index struct {
 	hasher *block.Hasher
 	seed   uint64
 	secret uint64 // odd; keeps hash tables from being attacked
-	max    int
+	max    budget
 	ttl    int64 // ns, 0 = none
 
 	shards [shards]shard
@@ -75,9 +77,12 @@ type Index struct {
 
 // New returns an empty index.
 func New(o Options) *Index {
-	ix := &Index{seed: o.Seed, hasher: block.NewHasher(o.Seed), max: o.MaxBlocks, ttl: int64(o.TTL)}
-	if ix.max <= 0 {
-		ix.max = DefaultMaxBlocks
+	ix := &Index{seed: o.Seed, hasher: block.NewHasher(o.Seed), max: budget{o.MaxBlocks, o.MaxBytes}, ttl: int64(o.TTL)}
+	if ix.max.blocks <= 0 {
+		ix.max.blocks = DefaultMaxBlocks
+	}
+	if ix.max.bytes <= 0 {
+		ix.max.bytes = math.MaxInt64
 	}
 	switch {
 	case o.TTL == 0:

@@ -251,7 +251,7 @@ func TestOracleWithCap(t *testing.T) {
 			}
 			data[0] = byte(seed)
 			w := newWorld(t, data)
-			w.ix.max = 60
+			w.ix.max.blocks = 60
 			w.capped = true
 			w.run()
 			lost += int(w.ix.Stats().Evicted)

@@ -23,6 +23,16 @@ func (s set) has(m pod.Member) bool {
 	return int(m/64) < len(s.words) && s.words[m/64]>>(m%64)&1 != 0
 }
 
+func (s set) count() (n int) {
+	if s.words == nil {
+		return 1
+	}
+	for _, w := range s.words {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
 func (s set) isJust(m pod.Member) bool { return s.words == nil && s.one == m }
 
 // with returns s and m.

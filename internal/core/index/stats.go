@@ -74,7 +74,8 @@ type Stats struct {
 	Blocks  int // distinct blocks, dead ones included
 	Dead    int // of these, at the last sweep, those behind the last one held
 	Runs    int
-	Members int // registered
+	Bytes   int64 // at the last sweep, by the model of Options.MaxBytes
+	Members int   // registered
 	Sizes   []int
 	// ShardBlocks, ShardWaits and ShardWaited are per writer lock: how the blocks
 	// spread, how often a writer found the lock taken, and for how long.
@@ -89,7 +90,7 @@ type Stats struct {
 // Stats may be called from any goroutine; the numbers are not one instant's.
 func (ix *Index) Stats() Stats {
 	s := Stats{
-		Dead: int(ix.sweep.dead.Load()), Sizes: slices.Sorted(slices.Values(ix.sizes.now())),
+		Dead: int(ix.sweep.dead.Load()), Bytes: ix.sweep.bytes.Load(), Sizes: slices.Sorted(slices.Values(ix.sizes.now())),
 		Evicted: ix.evicted.Load(), Expired: ix.expired.Load(), Trimmed: ix.trimmed.Load(),
 	}
 	for i := range ix.shards {
@@ -105,13 +106,4 @@ func (ix *Index) Stats() Stats {
 		}
 	}
 	return s
-}
-
-// blocks is the number of distinct blocks.
-func (ix *Index) blocks() (n int) {
-	for i := range ix.shards {
-		blocks, _, _ := ix.shards[i].size()
-		n += blocks
-	}
-	return n
 }

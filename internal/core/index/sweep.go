@@ -19,6 +19,8 @@ type sweeper struct {
 	next uint32 // run id
 	sum  int    // dead blocks seen in this turn
 	dead atomic.Int64
+	// bytes in use after the last Sweep.
+	bytes atomic.Int64
 }
 
 // Sweep does what no event triggers: it gives orphans up, lets copies below the
