@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -273,4 +276,42 @@ func TestKilledPickerMidway(t *testing.T) {
 		}
 		s.must(<-done)
 	})
+}
+
+// With the picker gone nothing overwrites a client's destination header: Envoy
+// itself must have removed it, or a client could have any address called.
+func TestSpoofWithoutPicker(t *testing.T) {
+	for _, v := range serve.Variants() {
+		for _, b := range serve.Bodies() {
+			t.Run(fmt.Sprintf("EP-45 EP-04/%s/%s", v, b), func(t *testing.T) {
+				s := start(t, setup{fleet: sim.FleetOptions{Engines: 1}, envoyConfig: []string{"--variant", string(v), "--body", string(b)}})
+				var hits atomic.Int32
+				inner := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits.Add(1) }))
+				t.Cleanup(inner.Close)
+				s.must(s.call(t.Context(), "GET", "/v1/models", nil))
+				s.Serve.Kill()
+				for _, header := range []string{"x-gateway-destination-endpoint", "X-GATEWAY-Destination-Endpoint"} {
+					for _, method := range []string{"GET", "POST"} {
+						var body []byte
+						path := "/v1/models"
+						if method == "POST" {
+							body, path = completion(prompt(1, 64), 1), "/v1/completions"
+						}
+						a := s.call(t.Context(), method, path, body, header, strings.TrimPrefix(inner.URL, "http://"))
+						switch {
+						case a.err != nil:
+							t.Errorf("%s: %v", method, a.err)
+						case v != serve.OverrideHost && a.status < 500:
+							t.Errorf("%s: status %d, with nobody to name an address", method, a.status)
+						case v == serve.OverrideHost && b == serve.Buffered && a.pod() != "sim-0":
+							t.Errorf("%s: status %d by %q, want Envoy to go on alone", method, a.status, a.pod())
+						}
+					}
+				}
+				if n := hits.Load(); n > 0 {
+					t.Errorf("the client chose the destination %d times", n)
+				}
+			})
+		}
+	}
 }
