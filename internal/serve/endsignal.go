@@ -44,7 +44,7 @@ const (
 // ending is how a stream ended.
 type ending struct {
 	eof      bool          // the proxy half-closed, or we closed
-	canceled bool          // the proxy reset the stream
+	canceled bool          // the proxy reset the stream, on a connection that stands
 	done     bool          // the end of the response was seen before
 	headers  bool          // response headers had been answered
 	sse      bool          // and announced an event stream

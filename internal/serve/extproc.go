@@ -207,7 +207,7 @@ func (x *session) end() {
 }
 
 func (x *session) ending(err error) ending {
-	e := ending{eof: err == nil || errors.Is(err, io.EOF), canceled: status.Code(err) == codes.Canceled,
+	e := ending{eof: err == nil || errors.Is(err, io.EOF), canceled: status.Code(err) == codes.Canceled && !connLost(x.st.Context()),
 		done: x.m.resp.done, headers: x.m.resp.headers, sse: x.m.resp.sse, beyond: x.m.resp.beyond}
 	if e.headers {
 		e.after = time.Since(x.headers)

@@ -111,15 +111,27 @@ func (l *listeners) addresses() Addresses {
 // A body a little above the limit still arrives and gets its 413.
 const messageRoom = 1 << 20
 
+// A proxy that is stopped, or behind a network that is cut, closes nothing: for TCP
+// such a connection lives for a quarter of an hour, and so would the requests that
+// count as in flight on it. A connection silent for silentAfter is asked, and
+// closed when it does not answer within answerWithin. Envoy answers pings whatever
+// it is configured to; a second is grpc-go's least.
+var (
+	silentAfter  = 10 * time.Second
+	answerWithin = 5 * time.Second
+)
+
 // serverOptions suit a proxy that keeps one connection per worker with thousands
 // of streams, each as long as a response. grpc-go's own default would refuse
 // messages above 4 MiB and answer a ping more often than every 5 minutes with
 // "too many pings"; Envoy's keepalive is a few seconds.
 func serverOptions(requestBytes int) []grpc.ServerOption {
 	return []grpc.ServerOption{
+		grpc.Creds(watchConns()),
 		grpc.MaxRecvMsgSize(requestBytes + messageRoom),
 		grpc.MaxConcurrentStreams(1 << 20),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 100 * time.Millisecond, PermitWithoutStream: true}),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: silentAfter, Timeout: answerWithin}),
 		grpc.InitialWindowSize(1 << 20),
 		grpc.InitialConnWindowSize(16 << 20),
 	}
