@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/pick"
@@ -154,8 +155,10 @@ func parseConfig(path string, text []byte, with []Override) (*Config, error) {
 	return c, d.err()
 }
 
+// readConfig reads a file of text. A pipe or a device would keep it waiting for
+// somebody who writes: only opening it without blocking tells what it is.
 func readConfig(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		var pe *os.PathError
 		if errors.As(err, &pe) {
@@ -164,6 +167,14 @@ func readConfig(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	switch st, err := f.Stat(); {
+	case err != nil:
+		return nil, err
+	case st.IsDir():
+		return nil, errors.New("is a directory")
+	case !st.Mode().IsRegular():
+		return nil, errors.New("is not a regular file")
+	}
 	text, err := io.ReadAll(io.LimitReader(f, maxConfigBytes+1))
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func (c *Config) Watch(ctx context.Context, o WatchOptions, apply func(*Config))
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	w := watcher{config: c, options: o, apply: apply, applied: c.text, seen: c.text}
+	w := watcher{config: c, options: o, apply: apply, read: readConfig, applied: c.text, seen: c.text}
 	tick := time.NewTicker(o.Every)
 	defer tick.Stop()
 	for {
@@ -45,9 +45,9 @@ func (c *Config) Watch(ctx context.Context, o WatchOptions, apply func(*Config))
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			w.look(false)
+			w.look(ctx, false)
 		case <-o.Now:
-			w.look(true)
+			w.look(ctx, true)
 		}
 	}
 }
@@ -58,13 +58,17 @@ type watcher struct {
 	config  *Config
 	options WatchOptions
 	apply   func(*Config)
+	read    func(path string) ([]byte, error)
 
 	applied, seen, judged []byte
 	errText               string // of the judged content, "" = it passed
 }
 
-func (w *watcher) look(now bool) {
-	text, err := readConfig(w.config.Path)
+func (w *watcher) look(ctx context.Context, now bool) {
+	text, err := w.load(ctx)
+	if ctx.Err() != nil {
+		return
+	}
 	if err != nil {
 		w.reject(&ConfigError{Problems: []Problem{{File: w.config.Path, Found: err.Error()}}})
 		return
@@ -92,6 +96,27 @@ func (w *watcher) look(now bool) {
 	}
 	w.options.Log.Info("config: applied", "file", w.config.Path, "pods", len(next.Pods), "models", len(next.Models))
 	w.apply(next)
+}
+
+// load reads the file, and stops waiting for it when ctx ends: a file system that
+// hangs must not keep the process from ending. The goroutine ends with its read,
+// and until then no other is begun.
+func (w *watcher) load(ctx context.Context) ([]byte, error) {
+	type content struct {
+		text []byte
+		err  error
+	}
+	got := make(chan content, 1)
+	go func() {
+		text, err := w.read(w.config.Path)
+		got <- content{text, err}
+	}()
+	select {
+	case c := <-got:
+		return c.text, c.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // good ends a rejection, and says so once.

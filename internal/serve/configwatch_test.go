@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -233,4 +234,41 @@ func TestWatchKeepsOverrides(t *testing.T) {
 		cancel()
 		synctest.Wait()
 	})
+}
+
+// A pipe would make the reader wait for a writer, and the shutdown with it.
+func TestConfigIsARegularFile(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe.yaml")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{pipe: "is not a regular file", dir: "is a directory"} {
+		if _, err := LoadConfig(path); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}
+
+// The end of a watch waits for no read, not even one that never returns.
+func TestWatchEndsInMidRead(t *testing.T) {
+	reading, never := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { close(never) })
+	w := watcher{config: &Config{Path: "x"}, read: func(string) ([]byte, error) {
+		close(reading)
+		<-never
+		return nil, nil
+	}}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		w.look(ctx, false)
+		close(ended)
+	}()
+	<-reading
+	cancel()
+	<-ended
+	if w.errText != "" {
+		t.Errorf("rejected: %s", w.errText)
+	}
 }

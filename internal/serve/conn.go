@@ -31,7 +31,9 @@ func (c *watched) Close() error {
 }
 
 // watching are credentials that secure nothing and watch each connection.
-type watching struct{ credentials.TransportCredentials }
+type watching struct {
+	credentials.TransportCredentials
+}
 
 func watchConns() credentials.TransportCredentials { return watching{insecure.NewCredentials()} }
 
