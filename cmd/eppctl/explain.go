@@ -79,7 +79,7 @@ asking changes nothing. A prompt leaves no trace there.`,
 	f.StringVar(&o.Path, "path", "", "request `PATH` (default: what the body looks like)")
 	f.StringArrayVar(&o.Headers, "header", nil, "request header `KEY=VALUE`, repeatable")
 	f.StringVar(&o.Subset, "subset", "", "only these `ENDPOINTS`, as the gateway would hint")
-	f.StringVar(&o.RequestID, "request-id", "", "explain the pick made for this `ID`")
+	f.StringVar(&o.RequestID, "request-id", "", "explain the pick made for this `ID`: x-request-id, or x-eppctl-pick-id")
 	f.StringVar(&o.addr, "addr", inspect.DefaultAddr, "admin `ADDR` of serve: HOST:PORT or unix:/PATH")
 	f.DurationVar(&o.Total, "timeout", 5*time.Second, "of the whole call")
 	f.DurationVar(&o.Dial, "dial-timeout", 2*time.Second, "of the connection")

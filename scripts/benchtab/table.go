@@ -29,8 +29,8 @@ const (
 
 // caption says what the columns hold.
 const caption = `REFERENCE is a floor measured in the same run: for a lookup hashing the blocks of the prompt and comparing
-each with a key that lies ready, for ext_proc a server that echoes. RATIO is VALUE / REFERENCE: 1 would be free.
-Values are medians of three runs.
+each with a key that lies ready, for ext_proc a server that echoes. RATIO is VALUE / REFERENCE: near 1 nothing is
+spent beyond the floor. Values are medians of three runs.
 
 `
 

@@ -165,7 +165,7 @@ func TestModels(t *testing.T) {
 	text, err := runConfig(t, &Command{Format: "json"}, Config{Path: "f", Pods: pods, Whole: true, Models: table})
 	want := []string{
 		"model-not-configured b", "adapter-not-loaded a gone", "model-without-pods nobody",
-		"alias-not-served a gpt", "adapter-not-configured a",
+		"alias-not-served gpt", "adapter-not-configured",
 	}
 	if got := codes(t, text); err == nil || !slices.Equal(got, want) {
 		t.Errorf("err %v, findings %q, want %q", err, got, want)

@@ -1,10 +1,12 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/eppctl/eppctl/internal/core/feed"
+	"github.com/eppctl/eppctl/internal/inspect/out"
 )
 
 // Model is an entry of the file's models.
@@ -67,18 +69,25 @@ func (p served) against(table []Model) []feed.Finding {
 	}}
 }
 
-// unserved compares aliases and adapters with what the pods of the model list.
+// unserved compares aliases and adapters with what the pods of the model list. What
+// is told of all pods alike is one finding.
 func (m Model) unserved(pods []served) []feed.Finding {
 	var found []feed.Finding
-	for _, p := range pods {
-		for _, a := range m.Aliases {
+	for _, a := range m.Aliases {
+		without := 0
+		for _, p := range pods {
 			if !slices.Contains(p.names, a) {
-				found = append(found, feed.Finding{
-					Severity: feed.SeverityInfo, Code: "alias-not-served", Pod: p.pod, Field: "models[].aliases", Value: a,
-					Expected: strings.Join(p.names, ", "), Hint: hintAlias,
-				})
+				without++
 			}
 		}
+		if without > 0 {
+			found = append(found, feed.Finding{
+				Severity: feed.SeverityInfo, Code: "alias-not-served", Field: "models[].aliases", Value: a,
+				Hint: fmt.Sprintf("%d of %s list it; %s", len(pods)-without, out.Plural(len(pods), "pod"), hintAlias),
+			})
+		}
+	}
+	for _, p := range pods {
 		for _, a := range m.Adapters {
 			if !slices.Contains(p.adapters, a) && len(p.adapters) > 0 { // some engines list none
 				found = append(found, feed.Finding{
@@ -87,14 +96,20 @@ func (m Model) unserved(pods []served) []feed.Finding {
 				})
 			}
 		}
+	}
+	var extra []string
+	for _, p := range pods {
 		for _, a := range p.adapters {
-			if !slices.Contains(m.Adapters, a) {
-				found = append(found, feed.Finding{
-					Severity: feed.SeverityInfo, Code: "adapter-not-configured", Pod: p.pod, Field: "models[].adapters",
-					Expected: a, Hint: "it is found all the same, as long as this pod is there",
-				})
+			if !slices.Contains(m.Adapters, a) && !slices.Contains(extra, a) {
+				extra = append(extra, a)
 			}
 		}
+	}
+	for _, a := range extra {
+		found = append(found, feed.Finding{
+			Severity: feed.SeverityInfo, Code: "adapter-not-configured", Field: "models[].adapters", Expected: a,
+			Hint: "it is found all the same, as long as a pod that lists it is there",
+		})
 	}
 	return found
 }
