@@ -83,6 +83,35 @@ func TestModelIsRewritten(t *testing.T) {
 	}
 }
 
+// Other body modes: a whole body in BUFFERED_PARTIAL is changed, and its length is
+// right or not told; what STREAMED lets nobody change arrives as it was.
+func TestModelInOtherModes(t *testing.T) {
+	s := start(t, setup{fleet: sim.FleetOptions{Engines: 1}})
+	s.names("llama")
+	const alias, own = `{"model":"llama","prompt":[1,2,3],"max_tokens":1}`, `{"model":"sim","prompt":[1,2,3],"max_tokens":1}`
+	mode := func(name string) *stack {
+		return s.beside(func(text string) string {
+			return strings.Replace(text, "request_body_mode: BUFFERED", "request_body_mode: "+name, 1)
+		})
+	}
+	t.Run("EP-26/BUFFERED_PARTIAL", func(t *testing.T) {
+		a := s.must(mode("BUFFERED_PARTIAL").call(t.Context(), "POST", "/v1/completions", []byte(alias), sim.EchoDigest, "1"))
+		if got := a.header.Get(sim.BodyDigest); got != fmt.Sprintf("%x", sha256.Sum256([]byte(own))) {
+			t.Error("the engine got another body")
+		}
+		if got := a.header.Get(sim.BodyLength); got != "-1" && got != fmt.Sprint(len(own)) {
+			t.Errorf("content-length %s", got)
+		}
+	})
+	t.Run("EP-26/STREAMED", func(t *testing.T) {
+		through := mode("STREAMED")
+		if a := through.call(t.Context(), "POST", "/v1/completions", []byte(alias)); a.status != http.StatusNotFound {
+			t.Errorf("status %d, %v: %s", a.status, a.err, a.body)
+		}
+		s.must(through.call(t.Context(), "POST", "/v1/completions", []byte(own)))
+	})
+}
+
 // Where the response passes through the picker too, the client reads the name it
 // asked for, and the engines' own counts of cached tokens are on the metrics page.
 func TestResponseNamesTheAlias(t *testing.T) {

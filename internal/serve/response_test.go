@@ -190,6 +190,9 @@ func TestEngineStatus(t *testing.T) {
 		if f := x.Pods[1].Filter; f.Name != "failing" || *f.Value != 5 || *f.Limit != 5 || *f.Probe <= 0 || *f.Probe > 1 {
 			t.Errorf("filter %+v", f)
 		}
+		if s := r.picker.snapshot("", "a", 9, time.Now()).Pods[0]; s.State != "open" || s.Filter != "failing" {
+			t.Errorf("state %s, filter %s", s.State, s.Filter)
+		}
 		page := scrapePage(t, r.picker.met, false)
 		for _, want := range []string{
 			`eppctl_engine_responses_total{class="5xx",pod="a"} 9`, `eppctl_engine_responses_total{class="4xx",pod="a"} 1`,

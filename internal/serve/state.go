@@ -48,6 +48,7 @@ type IndexState struct {
 	Blocks     int    `json:"blocks"`
 	Dead       int    `json:"dead"`
 	Runs       int    `json:"runs"`
+	Bytes      int64  `json:"bytes"` // about
 	BlockSizes []int  `json:"block_sizes"`
 	Evicted    uint64 `json:"evicted"`
 	Expired    uint64 `json:"expired"`
@@ -69,7 +70,7 @@ type PodState struct {
 	Model     string    `json:"model"`
 	Adapters  []string  `json:"adapters"`
 	State     string    `json:"state"`            // ok, slow, open, stale, down
-	Filter    string    `json:"filter,omitempty"` // that leaves the pod out of every pick for now: "not-answering"
+	Filter    string    `json:"filter,omitempty"` // that leaves the pod out of every pick for now: "not-answering", "failing"
 	Draining  bool      `json:"draining"`
 	Ranks     []Rank    `json:"ranks"`
 	Telemetry Telemetry `json:"telemetry"`
@@ -92,6 +93,9 @@ type Rank struct {
 	Disk      int     `json:"disk_blocks"`
 	Remote    int     `json:"remote_blocks"`
 	Expected  int     `json:"expected_prompts"`
+	// Approximate: the model has cache groups whose rule is not known, and its
+	// matches are too long at times.
+	Approximate bool `json:"approximate,omitempty"`
 }
 
 // Telemetry is the last good scrape.
@@ -151,7 +155,7 @@ func (p *Picker) fillTotals(s *Snapshot) {
 	s.Totals.Routed, s.Totals.Refused = p.met.routed.Load(), p.met.refused.Load()
 	s.Hits = Hits{p.met.queried.Load(), p.met.best.Load(), p.met.selected.Load()}
 	x := p.fleet.Index.Stats()
-	s.Index = IndexState{x.Blocks, x.Dead, x.Runs, append([]int{}, x.Sizes...), x.Evicted, x.Expired}
+	s.Index = IndexState{x.Blocks, x.Dead, x.Runs, x.Bytes, append([]int{}, x.Sizes...), x.Evicted, x.Expired}
 }
 
 func (p *Picker) podState(v *view.View, x *pod.Pod, now int64) PodState {
@@ -168,6 +172,9 @@ func (p *Picker) podState(v *view.View, x *pod.Pod, now int64) PodState {
 		st.Filter = pick.NotAnswering.String()
 	}
 	l := v.Load.Load(x, now)
+	if st.Filter == "" && l.Faults.Out {
+		st.Filter = pick.Failing.String()
+	}
 	st.Load = PodLoad{l.InFlight, l.Waiting, ms(int64(l.Queue)), l.Held}
 	return st
 }
@@ -179,7 +186,7 @@ func rankState(v *view.View, i int, m pod.Member, now int64) Rank {
 	}
 	if st, ok := v.Index.Member(m); ok {
 		r.GPU, r.Host, r.Disk, r.Remote = st.Blocks[event.TierGPU], st.Blocks[event.TierHost], st.Blocks[event.TierDisk], st.Blocks[event.TierRemote]
-		r.Expected = st.Expectations
+		r.Expected, r.Approximate = st.Expectations, st.Approximate
 	}
 	if y.Since > 0 {
 		r.SinceMs = ms(now - y.Since)
@@ -212,7 +219,7 @@ func (p *Picker) stateWord(v *view.View, x *pod.Pod, now int64) string {
 		return "down"
 	case st != telemetry.Fresh && (x.Spec.Metrics != "" || e.Err != ""):
 		return "stale"
-	case v.Load.Load(x, now).Waiting >= r.policy.Breaker.Depth:
+	case v.Load.Load(x, now).Waiting >= r.policy.Breaker.Depth, v.Load.Load(x, now).Faults.Out:
 		return "open"
 	case e.Sample != nil && e.Sample.Device.Known && (e.Sample.Device.Throttled || e.Sample.Device.Critical || e.Sample.Device.Fatal):
 		return "slow"

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,8 +58,11 @@ type Load struct {
 	Faults Faults
 }
 
-// Load reads a pod's account.
-func (l *Ledger) Load(p *pod.Pod, now int64) Load { return l.LoadSince(p, now, now) }
+// Load reads a pod's account, against the scrape that Presume heard of last.
+func (l *Ledger) Load(p *pod.Pod, now int64) Load { return l.LoadSince(p, now, lastHeard) }
+
+// lastHeard stands for the time of that scrape.
+const lastHeard = math.MinInt64
 
 // LoadSince reads a pod's account and what was placed on it after a scrape
 // (ns). It allocates nothing; its cost grows with Load.Since.
@@ -117,6 +121,9 @@ type account struct {
 func (a *account) read(now, scraped int64) Load {
 	l := Load{Held: a.held.tokens.Load()}
 	a.mu.Lock()
+	if scraped == lastHeard {
+		scraped = a.judged
+	}
 	l.InFlight, l.Waiting = a.inFlight, a.waiting
 	l.Queue = time.Duration(max(0, a.finish-now))
 	due := 0

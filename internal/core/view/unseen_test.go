@@ -39,7 +39,7 @@ func TestEstimatesNeedAScrape(t *testing.T) {
 	for _, r := range all {
 		r.End(400 * ms)
 	}
-	if got := l.Load(p, 400*ms); got != (Load{}) {
+	if got := l.LoadSince(p, 400*ms, 400*ms); got != (Load{}) {
 		t.Errorf("%+v left", got)
 	}
 }
@@ -61,6 +61,9 @@ func TestEstimatesGoOnAtThePaceSeen(t *testing.T) {
 	place(121, 201)
 	if got := l.LoadSince(p, 210*ms, 110*ms).Waiting; got != 0 {
 		t.Errorf("%d wait, want none: 8 estimates after 10 confirmed", got)
+	}
+	if got := l.Load(p, 210*ms).Waiting; got != 0 {
+		t.Errorf("%d wait by the last scrape", got)
 	}
 	place(211, 291)
 	if got := l.LoadSince(p, 300*ms, 110*ms).Waiting; got != 6 {
