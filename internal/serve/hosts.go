@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -29,14 +30,15 @@ type hostsFile struct {
 }
 
 // update writes the file if the fleet's addresses differ from what it holds. A
-// fleet that has pods but no address yet (DNS names at start) writes nothing: an
-// empty list makes Envoy answer 503 where a missing file only makes it wait.
+// fleet without an address (DNS names at start, or no pods at all) writes nothing:
+// an empty list makes Envoy answer 503 where a missing file only makes it wait, and
+// the hosts of before may still serve what the picker cannot place.
 func (h *hostsFile) update(set *pod.Set) error {
 	if h.path == "" {
 		return nil
 	}
 	cla := h.assignment(set)
-	if len(cla.Endpoints[0].LbEndpoints) == 0 && len(set.Pods) > 0 {
+	if len(cla.Endpoints[0].LbEndpoints) == 0 {
 		return nil
 	}
 	if proto.Equal(cla, h.last) {
@@ -54,7 +56,7 @@ func (h *hostsFile) update(set *pod.Set) error {
 		return fmt.Errorf("hosts file %s: %w", h.path, err)
 	}
 	if err := replaceFile(h.path, append(out, '\n')); err != nil {
-		return fmt.Errorf("hosts file: %w", err)
+		return fmt.Errorf("hosts file %s: %w", h.path, err)
 	}
 	h.last = cla
 	return nil
@@ -90,7 +92,7 @@ func lbEndpoint(a netip.AddrPort) *endpointv3.LbEndpoint {
 func replaceFile(path string, content []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
 	if err != nil {
-		return err
+		return withoutName(err)
 	}
 	defer os.Remove(f.Name()) // fails once renamed
 	_, err = f.Write(content)
@@ -100,8 +102,22 @@ func replaceFile(path string, content []byte) error {
 	if cerr := f.Close(); err == nil {
 		err = cerr
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = os.Rename(f.Name(), path)
 	}
-	return os.Rename(f.Name(), path)
+	return withoutName(err)
+}
+
+// withoutName takes the temporary name out of an error: it means nothing to the
+// reader, and is another one in every attempt.
+func withoutName(err error) error {
+	var pe *os.PathError
+	var le *os.LinkError
+	switch {
+	case errors.As(err, &pe):
+		return fmt.Errorf("%s: %w", pe.Op, pe.Err)
+	case errors.As(err, &le):
+		return fmt.Errorf("%s: %w", le.Op, le.Err)
+	}
+	return err
 }

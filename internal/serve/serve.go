@@ -199,8 +199,13 @@ func (s *server) updateHosts() {
 	if err != nil {
 		text = err.Error()
 	}
-	if text != s.hostsErr && err != nil {
-		s.log.Error("cannot write the hosts file; trying on", "err", err)
+	switch {
+	case text == s.hostsErr:
+	case err != nil:
+		s.log.Error("cannot write the hosts file for Envoy; trying on", "err", err,
+			"hint", "create the folder or set envoy.endpoints_file")
+	default:
+		s.log.Info("the hosts file is written again", "file", s.hosts.path)
 	}
 	s.hostsErr = text
 }
