@@ -5,7 +5,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/eppctl/eppctl/internal/core/event"
 	"github.com/eppctl/eppctl/internal/core/feed"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
@@ -39,7 +38,6 @@ var (
 	descFailing   = desc("pod_failing", "1 while the pod is left out for its server errors.", "pod")
 	descTelemetry = desc("pod_telemetry_fresh", "1 fresh, 0.5 stale, 0 unknown.", "pod")
 	descSync      = desc("pod_events_synced", "1 when every event since the engine's start is applied.", "pod", "rank")
-	descBlocks    = desc("pod_blocks", "Distinct blocks the index holds of the pod.", "pod", "rank", "tier")
 	descEvents    = desc("events_total", "KV events applied.", "pod", "rank", "kind")
 	descBatches   = desc("event_batches_total", "Event batches received.", "pod", "rank")
 	descLost      = desc("event_batches_lost_total", "Event batches neither received nor replayed.", "pod", "rank")
@@ -51,8 +49,6 @@ var (
 	descReplays   = desc("event_replays_total", "Replays by outcome.", "pod", "rank", "outcome")
 	descRefused   = desc("event_publishers_refused_total", "Publishers that dialled us and were refused.", "reason")
 	descScrapes   = desc("scrapes_total", "Metrics scrapes by result.", "result")
-	descIndex     = desc("index_blocks", "Distinct blocks in the index.")
-	descEvicted   = desc("index_evicted_blocks_total", "Blocks dropped for the memory cap.")
 	descStreams   = desc("ext_proc_streams_open", "Open ext_proc streams.")
 	descLoose     = desc("requests_end_unknown", "Ended streams whose request may still run.")
 	descPods      = desc("pods", "Pods in the fleet.")
@@ -70,8 +66,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		collectPod(out, &v, p, now, limits, depth)
 	}
 	s := v.Index.Stats()
-	gauge(out, descIndex, float64(s.Blocks))
-	count(out, descEvicted, s.Evicted)
+	collectIndex(out, &s)
 	if c.picker.streams != nil {
 		open, loose := c.picker.streams()
 		gauge(out, descStreams, float64(open))
@@ -94,9 +89,7 @@ func collectPod(out chan<- prometheus.Metric, v *view.View, p *pod.Pod, now int6
 		r := strconv.Itoa(rank)
 		gauge(out, descSync, truth(v.Sync.Get(m).State == view.Synced), name, r)
 		if s, ok := v.Index.Member(m); ok {
-			for t := range event.NumTiers {
-				gauge(out, descBlocks, float64(s.Blocks[t]), name, r, t.String())
-			}
+			collectMember(out, &s, name, r)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 
+	"github.com/eppctl/eppctl/internal/core/feed"
 	"github.com/eppctl/eppctl/internal/core/index"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
@@ -17,7 +18,7 @@ func newFleet(c *Config) *view.Fleet {
 	_, _ = rand.Read(seed[:]) // never fails
 	return &view.Fleet{
 		Pods:      pod.NewTable(),
-		Index:     index.New(index.Options{Seed: binary.LittleEndian.Uint64(seed[:]), MaxBlocks: c.Limits.Blocks}),
+		Index:     index.New(index.Options{Seed: binary.LittleEndian.Uint64(seed[:]), MaxBlocks: c.Limits.Blocks, Clock: feed.Now}),
 		Telemetry: &telemetry.Board{},
 		Sync:      &view.SyncBoard{},
 		Load:      view.NewLedger(),

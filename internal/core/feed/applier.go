@@ -156,18 +156,21 @@ func (s *subscriber) index(payload []byte) (at float64) {
 		b.Events = b.Events[:0]
 	}
 	t := Now()
-	cleared := false
+	cleared, inflated := false, false
 	behind, why := holeIn(b, err)
 	if why != "" {
 		s.unread(why)
 	}
 	for i := behind; i < len(b.Events); i++ {
 		e := &b.Events[i]
-		s.sink.Apply(s.member, e, t)
+		inflated = s.sink.Apply(s.member, e, t).Inflated
 		cleared = cleared || e.Kind == event.Cleared && (e.Tier == event.TierGPU || e.Tier == event.TierAll)
 	}
 	if cleared {
 		s.order.cleared()
+	}
+	if inflated {
+		s.drop(s.order.inflated(t).purge)
 	}
 	s.count.add(func(c *Counters) {
 		if err != nil {

@@ -16,6 +16,7 @@ const (
 	purgeRetry     = "retry"        // starting over with a full replay
 	purgeRemoved   = "removed"      // the pod left the fleet
 	purgeUnread    = "unreadable"   // a removal or clear may stand in what could not be read
+	purgeInflated  = "inflated"     // more blocks than the engine has: removals were lost unseen
 )
 
 // replayCooldown keeps a rank that could not be replayed from being asked again
@@ -376,6 +377,19 @@ func (q *sequence) unread(why string, now int64) (s step) {
 	q.forget(now)
 	q.live, q.applied, q.open = live, applied, open
 	q.history, q.unreadable = partial, why
+	return s
+}
+
+// inflated reports that more distinct blocks count as held than the engine has:
+// removals were lost although no number is missing. It starts over, with a replay
+// when there is one, but not again and again: the same may come of it.
+func (q *sequence) inflated(now int64) (s step) {
+	live, applied, open := q.live, q.applied, q.open
+	s.purge = purgeInflated
+	q.forget(now)
+	q.live, q.applied, q.open = live, applied, open
+	q.history, q.retry = partial, q.canReplay
+	q.notBefore = now + int64(replayCooldown)
 	return s
 }
 

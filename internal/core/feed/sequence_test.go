@@ -17,6 +17,7 @@ type world struct {
 	now  int64
 	held []uint64        // what the replay port has
 	bad  map[uint64]bool // batches that cannot be read
+	over map[uint64]bool // batches after which the index holds too many blocks
 	dead bool            // it never answers
 	cut  bool            // the live connection ends during the next replay
 	out  []string
@@ -30,6 +31,10 @@ func (w *world) take(format string, seq uint64) {
 		w.say("purge:%s", w.q.unread("cannot be read", w.now).purge)
 	}
 	w.say(format, seq)
+	if w.over[seq] {
+		delete(w.over, seq)
+		w.say("purge:%s", w.q.inflated(w.now).purge)
+	}
 }
 
 func (w *world) perform(s step, live *uint64) {
@@ -87,7 +92,7 @@ func (w *world) replay(s step) replayEnd {
 }
 
 // run understands: up, down, N (a live batch), bad:N (batch N cannot be read,
-// live or replayed), drop:N-M, id:X, guess:X, clear,
+// live or replayed), over:N (there are too many blocks after batch N, once), drop:N-M, id:X, guess:X, clear,
 // wait:SECONDS, port:N-M, port:none (from the start: no replay endpoint), port:dead,
 // port:late:N-M (an endpoint that becomes known now), cut.
 func (w *world) run(script string) {
@@ -117,6 +122,9 @@ func (w *world) run(script string) {
 				w.bad = map[uint64]bool{}
 			}
 			w.bad[a] = true
+		case "over":
+			fmt.Sscan(arg, &a)
+			w.over = map[uint64]bool{a: true}
 		case "drop":
 			fmt.Sscanf(arg, "%d-%d", &a, &b)
 			w.perform(w.q.dropped(b-a+1, b, w.now), nil)
@@ -201,6 +209,9 @@ func TestSequence(t *testing.T) {
 		{"replay port learned late", "port:none up port:late:0-2 3", "ask:0 r0 r1 r2 3", view.Synced, 0},
 		{"replay port learned when partial", "port:none up 3 port:late:0-3 4", "3 ask:0 purge:retry r0 r1 r2 r3 4", view.Synced, 0},
 		{"an engine that never published", "port:0- up", "ask:0", view.Synced, 0},
+		{"KV-52 more blocks than the engine has", "port:none over:1 up 0 1 2", "0 1 purge:inflated 2", view.Partial, 0},
+		{"KV-52 resync", "port:0-1 over:2 up 2 3 port:0-9 wait:31 4", "ask:0 r0 r1 2 purge:inflated 3 ask:0 purge:retry r0 r1 r2 r3 4", view.Synced, 0},
+		{"KV-52 resync waits", "port:0-1 over:2 up 2 3 port:0-9 wait:29 4", "ask:0 r0 r1 2 purge:inflated 3 4", view.Partial, 0},
 		{"unreadable batch is a hole", "port:none bad:1 up 0 1 2", "0 purge:unreadable 1 2", view.Partial, 0},
 		{"unreadable batch is not asked for again", "port:0-1 up bad:3 2 port:0-9 3 4 wait:31 5", "ask:0 r0 r1 2 purge:unreadable 3 4 5", view.Partial, 0},
 		{"unreadable batch in a replay", "port:0-3 bad:1 up 4 wait:31 5", "ask:0 r0 purge:unreadable r1 r2 r3 4 5", view.Partial, 0},

@@ -5,13 +5,17 @@ import (
 	"github.com/eppctl/eppctl/internal/core/pod"
 )
 
-// capacity is the number of blocks the engine can have in use; 0 = not told.
-// vLLM keeps one block of its pool for itself.
+// capacity is the number of blocks the engine can have in use, 0 = not known:
+// vLLM 0.32.0 keeps one block of its pool for itself, SGLang 0.5.23 none. Of
+// other engines nobody has measured what their figure bounds.
 func (o *Owner) capacity() int {
-	if o.Engine == pod.EngineVLLM {
+	switch o.Engine {
+	case pod.EngineVLLM:
 		return max(o.Blocks-1, 0)
+	case pod.EngineSGLang:
+		return max(o.Blocks, 0)
 	}
-	return o.Blocks
+	return 0
 }
 
 // copies counts the blocks of a tier as the engine's pool does, all cache groups
