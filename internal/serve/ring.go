@@ -157,6 +157,7 @@ func (r *ring) some() []string {
 
 func explained(c *pick.Card, took time.Duration) *pick.Explanation {
 	x := c.Explanation()
+	x.At = wall(c.Now).Format("2006-01-02T15:04:05.000000000Z07:00")
 	us := float64(took.Nanoseconds()) / 1e3
 	x.DecideUs = &us
 	return x
@@ -205,7 +206,7 @@ func (d *decided) short(w *pick.Row) shortPick {
 	c := &d.card
 	s := shortPick{
 		RequestID: c.RequestID, PickID: d.pickID, Model: c.Model, Outcome: c.Outcome.String(),
-		At:     time.Unix(0, c.Now).UTC().Format(time.RFC3339Nano),
+		At:     wall(c.Now).Format(time.RFC3339Nano),
 		Tokens: c.Tokens, TookUs: float64(d.took.Nanoseconds()) / 1e3,
 	}
 	if why := string(c.Unmatched); why != "" {
