@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
 	"testing"
@@ -239,4 +240,22 @@ func TestLearn(t *testing.T) {
 		!(&told{aboutModels: yes, aboutEvents: not}).final(pod.EngineTRTLLM) || (&told{engine: pod.EngineVLLM, aboutModels: yes, aboutEvents: no}).final(0) {
 		t.Error("final")
 	}
+}
+
+// What an engine told is nothing about the one at the pod's next address.
+func TestMovedForgets(t *testing.T) {
+	f, fleet := startFeed(t, Options{})
+	k := &keeper{feed: f, base: pod.Spec{Name: "p", Address: "engine-0.test:1", Ranks: 1}, log: f.opts.Log, addr: netip.MustParseAddrPort("127.0.0.9:1")}
+	k.known = told{engine: pod.EngineVLLM, models: []servedModel{{ID: "m"}}, aboutModels: question{given, nil}, aboutEvents: question{notOffered, errNoSource}}
+	k.complete()
+	if err := k.register(); err != nil || k.spec.Model != "m" {
+		t.Fatalf("%v, %+v", err, k.spec)
+	}
+	if k.moved(netip.MustParseAddrPort("127.0.0.9:1"), &work{}) || k.spec.Model != "m" {
+		t.Errorf("the same address: %+v", k.spec)
+	}
+	if !k.moved(netip.MustParseAddrPort("127.0.0.10:1"), &work{}) || k.spec.Model != "" || k.spec.Engine != pod.EngineUnknown {
+		t.Errorf("another address: %+v", k.spec)
+	}
+	fleet.Pods.Remove(k.pod.ID)
 }
