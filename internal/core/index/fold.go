@@ -2,6 +2,7 @@ package index
 
 import (
 	"math/bits"
+	"slices"
 
 	"github.com/eppctl/eppctl/internal/core/event"
 	"github.com/eppctl/eppctl/internal/core/pod"
@@ -50,8 +51,8 @@ func (f *fold) run(groups []group, n uint32) {
 	var mixed uint64
 	for i := range f.words {
 		leaving := f.plain[i] &^ whole[i]
-		for w := leaving; w != 0; w &= w - 1 {
-			f.enter(pod.Member(i*64 + bits.TrailingZeros64(w)))
+		if leaving != 0 {
+			f.enter(i, leaving, here[i])
 		}
 		f.mixed[i] |= leaving & here[i] // the others have nothing of this run
 		f.plain[i] &= whole[i]
@@ -66,24 +67,42 @@ func (f *fold) run(groups []group, n uint32) {
 	f.base += int(n)
 }
 
-// enter gives a member its match and row; until here it held all on the GPU.
-func (f *fold) enter(m pod.Member) {
-	out, n, earlier := f.out, len(f.out.Matches), -1
+// enter gives members of the i-th word, which until here held all on the GPU,
+// their matches; those in mixed go on and need a row. A trunk of the whole fleet
+// is left by nearly all of it at once, so this is what a large fleet costs: one
+// copy of a match per member that has one.
+func (f *fold) enter(i int, members, mixed uint64) {
+	out, n := f.out, len(f.out.Matches)
+	k := bits.OnesCount64(members)
+	out.Matches = slices.Grow(out.Matches, k)[:n+k]
+	out.rows = slices.Grow(out.rows, k)[:n+k]
 	if f.from > 0 {
-		if i, ok := out.find(m); ok && i < f.from {
-			earlier, f.again = i, true
+		for j, w := n, members; w != 0; j, w = j+1, w&(w-1) {
+			out.rows[j].earlier = f.earlier(pod.Member(i*64 + bits.TrailingZeros64(w)))
 		}
 	}
-	out.slot[m] = uint16(n)
-	out.Matches = append(out.Matches, Match{Member: m, Size: f.size, Depth: f.base, Announced: f.base,
-		Fastest: [event.NumTiers]int{event.TierGPU: f.base}})
-	if n < cap(out.rows) { // what an earlier lookup left there is cleared by begin
-		out.rows = out.rows[:n+1]
-	} else {
-		out.rows = append(out.rows, row{})
+	same := Match{Size: f.size, Depth: f.base, Announced: f.base, Fastest: [event.NumTiers]int{event.TierGPU: f.base}}
+	matches := out.Matches[n:]
+	for w := members; w != 0; w &= w - 1 {
+		m := pod.Member(i*64 + bits.TrailingZeros64(w))
+		out.slot[m] = uint16(n)
+		n++
+		matches[0] = same // and then the number: a copy of what was just written stalls
+		matches[0].Member = m
+		matches = matches[1:]
 	}
-	w := &out.rows[n]
-	w.announced, w.earlier = true, int32(earlier)
+	for w := members & mixed; w != 0; w &= w - 1 {
+		f.row(pod.Member(i*64 + bits.TrailingZeros64(w))).announced = true
+	}
+}
+
+// earlier finds the match of a member at a block size looked up before, or -1.
+func (f *fold) earlier(m pod.Member) int32 {
+	if i, ok := f.out.find(m); ok && i < f.from {
+		f.again = true
+		return int32(i)
+	}
+	return -1
 }
 
 // sweep measures the members that do not hold the run as one stretch on the GPU.
@@ -155,8 +174,8 @@ func (f *fold) done() bool {
 // what the windows of hybrid models do not allow.
 func (f *fold) finish() {
 	for i := range f.words {
-		for w := f.plain[i]; w != 0; w &= w - 1 {
-			f.enter(pod.Member(i*64 + bits.TrailingZeros64(w)))
+		if f.plain[i] != 0 {
+			f.enter(i, f.plain[i], 0)
 		}
 	}
 	if f.hybrids != nil {

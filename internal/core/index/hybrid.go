@@ -101,7 +101,7 @@ func (f *fold) shorten() {
 		held := x.Depth
 		announced := f.usable(h, x.Member, min(x.Announced, f.most), false)
 		x.Depth = max(announced, f.usable(h, x.Member, min(x.Depth, f.most), true))
-		x.Beyond = held - x.Depth
+		x.Beyond = int32(held - x.Depth)
 		if announced < x.Announced {
 			f.recount(x, announced)
 		}

@@ -16,6 +16,8 @@ func TestLayout(t *testing.T) {
 		{"group", unsafe.Sizeof(group{}), 48},
 		{"coverage with its first group", unsafe.Sizeof(coverage{}), 72},
 		{"run", unsafe.Sizeof(run{}), 96},
+		{"match is a cache line", unsafe.Sizeof(Match{}), 64},
+		{"resident", unsafe.Sizeof(resident{}), 8},
 	} {
 		if x.got != x.want {
 			t.Errorf("%s: %d bytes, want %d", x.name, x.got, x.want)

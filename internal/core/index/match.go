@@ -6,9 +6,16 @@ import (
 )
 
 // Match is what one member holds of a looked-up prompt: contiguous from block 0.
-// All counts are in blocks of Size tokens.
+// All counts are in blocks of Size tokens. It fills a cache line: of a shared
+// trunk a lookup writes one for every member of the fleet.
 type Match struct {
 	Member pod.Member
+	// Approximate is set when the model has cache groups whose rule is not
+	// known: the engine may find less than Depth.
+	Approximate bool
+	// Beyond counts the blocks behind Depth that the member holds in vain: a
+	// sliding window of its model lacks some that a hit there needs.
+	Beyond int32
 	Size   int // tokens per block
 	// Depth counts blocks announced by the engine or expected from our own
 	// placements; Announced leaves the expected ones out.
@@ -19,12 +26,6 @@ type Match struct {
 	// Fastest counts, of the Announced blocks, those whose fastest copy lies on
 	// each tier; the entries add up to Announced.
 	Fastest [event.NumTiers]int
-	// Beyond counts the blocks behind Depth that the member holds in vain: a
-	// sliding window of its model lacks some that a hit there needs.
-	Beyond int
-	// Approximate is set when the model has cache groups whose rule is not
-	// known: the engine may find less than Depth.
-	Approximate bool
 }
 
 // Result is caller-owned and reused: a lookup writes Matches and allocates

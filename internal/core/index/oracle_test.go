@@ -405,7 +405,7 @@ func (o *oracle) lookup(p *block.Prompt) (out []Match) {
 			most, held := max(0, len(p.Tokens)-1)/o.size, x.Depth
 			x.Announced = o.usable(m, prefixes, min(x.Announced, most), false)
 			x.Depth = max(x.Announced, o.usable(m, prefixes, min(x.Depth, most), true))
-			x.Beyond = held - x.Depth
+			x.Beyond = int32(held - x.Depth)
 		}
 		for _, t := range tiers[:x.Announced] {
 			x.Fastest[t]++
