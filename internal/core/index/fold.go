@@ -121,13 +121,13 @@ func (f *fold) sweep(groups []group, n uint32) {
 			continue
 		}
 		end := min(g.endNow(), n)
-		if g.members.words == nil {
+		if g.members.first == nil {
 			if m := g.members.one; int(m/64) < f.words && f.mixed.has(m) {
 				f.row(m).add(g.layer, g.start, end)
 			}
 			continue
 		}
-		for i, w := range g.members.words[:min(len(g.members.words), f.words)] {
+		for i, w := range g.members.words()[:min(int(g.members.n), f.words)] {
 			for w &= f.mixed[i]; w != 0; w &= w - 1 {
 				f.row(pod.Member(i*64+bits.TrailingZeros64(w))).add(g.layer, g.start, end)
 			}

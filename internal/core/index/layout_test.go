@@ -13,8 +13,8 @@ func TestLayout(t *testing.T) {
 	}{
 		{"bucket is a cache line", unsafe.Sizeof(bucket{}), 64},
 		{"segment", unsafe.Sizeof(segment{}), 24},
-		{"group", unsafe.Sizeof(group{}), 48},
-		{"coverage with its first group", unsafe.Sizeof(coverage{}), 72},
+		{"group", unsafe.Sizeof(group{}), 32},
+		{"coverage with its first group", unsafe.Sizeof(coverage{}), 56},
 		{"run", unsafe.Sizeof(run{}), 96},
 		{"match is a cache line", unsafe.Sizeof(Match{}), 64},
 		{"resident", unsafe.Sizeof(resident{}), 8},
