@@ -31,11 +31,11 @@ type work struct {
 func (w *work) begin() {
 	k := w.keeper
 	w.resolved, w.told, w.again = make(chan netip.AddrPort), make(chan told), make(chan struct{}, 1)
-	spec, addr := k.spec, k.addr
+	spec, engine, addr := k.spec, k.base.Engine, k.addr // read here: the fields are this goroutine's
 	if isName(spec.Address) {
 		w.wg.Go(func() { k.resolve(w.ctx, w.resolved, spec.Address, addr) })
 	}
-	w.wg.Go(func() { k.discover(w.ctx, spec.Address, k.base.Engine, w.told, w.again) })
+	w.wg.Go(func() { k.discover(w.ctx, spec.Address, engine, w.told, w.again) })
 	w.advance()
 }
 
