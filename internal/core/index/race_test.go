@@ -97,6 +97,14 @@ func (w *writer) step() {
 	a := w.r.IntN(raceBlocks)
 	b := a + 1 + w.r.IntN(raceBlocks-a)
 	e := &event.Event{Tier: event.TierGPU, Hashes: w.nodes[s][a:b], LoRAID: -1}
+	if w.m%64 == 0 && w.r.IntN(3) == 0 { // of a hybrid model: windows only shorten what it holds
+		e.Kind, e.Group, e.SpecKind, e.Window, e.BlockSize = event.Stored, 1, "sliding_window", 17+16*w.r.IntN(2), 16
+		if w.r.IntN(3) == 0 {
+			e.Kind = event.Removed
+		}
+		w.ix.Apply(w.m, e, 0)
+		return
+	}
 	switch x := w.r.IntN(40); {
 	case x < 22:
 		e.Kind, e.BlockSize = event.Stored, 16

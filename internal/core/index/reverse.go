@@ -32,6 +32,7 @@ type reverse struct {
 	hint   int                 // hashes to expect, 0 = not told
 	recent uint32              // log's place of the latest removal
 	newest uint32              // and of the latest insert
+	latest uint64              // that hash: rules most parents out without a look at the log
 	tiers  [event.NumTiers]int // hashes held, by tier
 	again  [event.NumTiers]int // further copies of them
 }
@@ -104,7 +105,7 @@ func (m *reverse) lookup(hash uint64) (at uint32, ok bool) {
 // lookupParent is lookup for the parent of a store, which mostly is the block
 // that was stored last.
 func (m *reverse) lookupParent(hash uint64) (at uint32, ok bool) {
-	if m.is(m.newest, hash) {
+	if hash == m.latest && m.is(m.newest, hash) {
 		return m.newest, true
 	}
 	return m.lookup(hash)
@@ -198,7 +199,7 @@ func (m *reverse) insert(slot *uint64, hash uint64, p place, t event.Tier, near 
 		m.filled++
 	}
 	*slot = uint64(m.mix(hash))<<32 | uint64(s.gen)<<genShift | uint64(at)
-	m.newest = at
+	m.newest, m.latest = at, hash
 	return at
 }
 
