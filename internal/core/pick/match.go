@@ -18,6 +18,10 @@ type Match struct {
 	// fastest tier that has a copy.
 	Announced int
 	Fastest   [event.NumTiers]int
+	// Beyond counts blocks behind Depth that are held in vain, and Approximate
+	// marks a model of which the engine may find less: see index.Match.
+	Beyond      int
+	Approximate bool
 }
 
 // Expected counts the blocks that are ours in flight and not announced yet. They
@@ -55,7 +59,8 @@ func (c *Card) match(v *view.View, q *Query) {
 		if p == nil {
 			continue // the pod left the fleet; its blocks are being purged
 		}
-		m := Match{Rank: rank, Member: f.Member, Size: f.Size, Depth: f.Depth, Announced: f.Announced, Fastest: f.Fastest}
+		m := Match{Rank: rank, Member: f.Member, Size: f.Size, Depth: f.Depth, Announced: f.Announced, Fastest: f.Fastest,
+			Beyond: int(f.Beyond), Approximate: f.Approximate}
 		if r := &c.Rows[c.rowOf[p.ID]]; deeper(&m, &r.Match, c.Tokens) {
 			r.Match = m
 		}
