@@ -119,10 +119,10 @@ func (w *writer) step() {
 		w.note(true, e.Hashes)
 		w.ix.Apply(w.m, e, 0)
 	case x < 38:
-		// A hash may have several copies by now; take all of them.
+		// A hash may have several copies by now, those of parked stores without
+		// a bound of their own; take all of them.
 		e.Kind = event.Removed
-		for range 1 + maxAgain {
-			w.ix.Apply(w.m, e, 0)
+		for w.ix.Apply(w.m, e, 0).Unknown < len(e.Hashes) {
 		}
 		w.note(false, e.Hashes)
 	case x < 39:
