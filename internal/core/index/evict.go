@@ -145,6 +145,7 @@ func (ix *Index) forgetDead(m *member) {
 				if s.tiers[t]>>i&1 != 0 {
 					m.rev.forgetAgain(at+i, event.Tier(t))
 					m.rev.lower(at+i, event.Tier(t))
+					m.forgetResident(m.rev.log.hash(at + i))
 				}
 			}
 		}

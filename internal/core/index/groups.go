@@ -88,6 +88,9 @@ func (g *groups) note(i int, e *event.Event) (at int, changed bool) {
 		k.BlockSize = e.BlockSize
 		changed = true
 	}
+	if w := &g.windows[i]; !w.sparse && len(e.Tokens) > 0 && !e.Dense() {
+		w.sparse, changed = true, true
+	}
 	k.Stores++
 	return i, changed
 }
@@ -95,8 +98,9 @@ func (g *groups) note(i int, e *event.Event) (at int, changed bool) {
 // keeps returns how many blocks before its end a hit needs in the group; false
 // when the group's rule is not known, or its blocks are not those of the trie.
 // vLLM: a sliding window of w tokens needs the last ⌈(w-1)/size⌉ blocks, further
-// groups of full attention all.
-func (k *GroupKind) keeps(size int) (blocks uint32, ok bool) {
+// groups of full attention all. Engines of before the kind was published name
+// none: a group that leaves blocks out is then not what that would mean.
+func (k *GroupKind) keeps(size int, sparse bool) (blocks uint32, ok bool) {
 	switch {
 	case size <= 0 || k.BlockSize != size:
 		return 0, false
@@ -104,5 +108,5 @@ func (k *GroupKind) keeps(size int) (blocks uint32, ok bool) {
 		return uint32(min((k.Window-1+size-1)/size, math.MaxUint32)), true
 	}
 	full := event.Event{SpecKind: k.Kind}
-	return math.MaxUint32, full.FullAttention()
+	return math.MaxUint32, full.FullAttention() && !sparse
 }

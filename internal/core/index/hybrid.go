@@ -28,7 +28,7 @@ func (ix *Index) describe(m *member) {
 	}
 	for i := range m.groups.others {
 		k := &m.groups.others[i]
-		keep, ok := k.keeps(h.size)
+		keep, ok := k.keeps(h.size, m.groups.windows[i].sparse)
 		if k.Exact = ok && i < maxWindows; k.Exact {
 			h.rules = append(h.rules, rule{windowLayer(i), keep})
 			continue
@@ -54,7 +54,7 @@ func (ix *Index) applyWindow(m *member, i int, e *event.Event, second uint32) (o
 	if size == 0 {
 		size = k.BlockSize // windows come before the group that tells
 	}
-	if _, ok := k.keeps(size); !ok {
+	if _, ok := k.keeps(size, m.groups.windows[i].sparse); !ok {
 		return Outcome{Verdict: OtherGroup}
 	}
 	if e.Kind == event.Removed {

@@ -145,6 +145,16 @@ func TestHybrid(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	})
+	t.Run("groups without a kind", func(t *testing.T) { // engines of before it was published
+		r, p := newRig(t, Options{}), tokens(1, 16*12)
+		r.store(r1, gpu, top, hashes(1, 12), p)
+		e := r.stored(9, gpu, 11, 12)
+		e.SpecKind, e.Tokens = "", p // two hashes for twelve blocks
+		r.apply(r1, e, OtherGroup)
+		if x := r.match(r1, p); x.Depth != 12 || !x.Approximate {
+			t.Errorf("%+v", x)
+		}
+	})
 	t.Run("a kind that turns out to be unknown", func(t *testing.T) {
 		r, p := newHybrid(t)
 		e := r.stored(1, gpu, 1)

@@ -330,6 +330,7 @@ func (l *loader) window() {
 		Group: int(int32(l.uint(math.MaxUint32))), Kind: l.string(1 << 10), Window: int(int32(l.uint(math.MaxUint32))),
 		BlockSize: int(int32(l.uint(math.MaxUint32))), Stores: l.uint(math.MaxUint64),
 	}
+	sparse := l.uint(1) == 1
 	var w *window
 	if l.m != nil && l.err == nil {
 		g := &l.m.groups
@@ -340,7 +341,7 @@ func (l *loader) window() {
 		}
 		if i < 0 {
 			i = len(g.others)
-			g.others, g.windows = append(g.others, k), append(g.windows, window{held: map[uint64]resident{}})
+			g.others, g.windows = append(g.others, k), append(g.windows, window{held: map[uint64]resident{}, sparse: sparse})
 		}
 		w = &g.windows[i]
 	}

@@ -18,8 +18,8 @@ import (
 //	        per tier n places and n further copies, w per hash
 //	chunks  per record: w hash, n tiers, n further copies per tier, n seconds since
 //	        stored, n stretches, per stretch n run record, n offset, n blocks
-//	window  n group, string kind, n window, n block size, n stores; per hash
-//	        w hash, n copies per tier, n seconds since stored
+//	window  n group, string kind, n window, n block size, n stores, n 1 if sparse;
+//	        per hash w hash, n copies per tier, n seconds since stored
 //	end     n members, n run records
 //
 // Run records are numbered from 1. Frames after a member's belong to it; runs
@@ -291,6 +291,7 @@ func (s *saver) window(k *GroupKind, w *window) {
 		s.uint(uint64(uint32(k.Window)))
 		s.uint(uint64(uint32(k.BlockSize)))
 		s.uint(k.Stores)
+		s.flag(w.sparse)
 	}
 	write()
 	for hash, r := range w.held {

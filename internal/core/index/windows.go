@@ -23,6 +23,8 @@ type window struct {
 	held   map[uint64]resident
 	copies [event.NumTiers]int // as the engine counts them
 	again  [event.NumTiers]int // of these, further copies of a hash
+	// sparse is set when a store named fewer hashes than its tokens have blocks.
+	sparse bool
 }
 
 // resident counts the copies of one hash.
@@ -162,6 +164,21 @@ func (ix *Index) hideWindows(m *member, gone []standing) {
 			}
 		}
 		x.flush(ix, m)
+	}
+}
+
+// forgetResident drops a hash from every window. Coverage is the caller's business.
+func (m *member) forgetResident(hash uint64) {
+	for i := range m.groups.windows {
+		w := &m.groups.windows[i]
+		r, ok := w.held[hash]
+		if !ok {
+			continue
+		}
+		for t := range event.NumTiers {
+			w.drop(&r, t, r.count[t])
+		}
+		delete(w.held, hash)
 	}
 }
 
