@@ -82,13 +82,16 @@ func (ix *Index) apply(m *member, e *event.Event, now int64, second uint32) (o O
 		o.Verdict = SharedMedium
 		return o
 	}
-	trie, i, changed := m.groups.classify(e)
-	if changed {
-		ix.describe(m)
+	if !m.groups.plain(e) {
+		trie, i, changed := m.groups.classify(e)
+		if changed {
+			ix.describe(m)
+		}
+		if !trie {
+			return ix.applyWindow(m, i, e, second)
+		}
 	}
 	switch {
-	case !trie:
-		o = ix.applyWindow(m, i, e, second)
 	case e.Kind == event.Removed:
 		o.Unknown = ix.remove(m, e.Tier, e.Hashes)
 	case len(e.Tokens) == 0:

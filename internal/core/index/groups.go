@@ -32,13 +32,16 @@ type groups struct {
 	windows []window // parallel to others
 }
 
+// plain reports that the event goes into the trie, of the engines that have one
+// group, which most do. It is small enough to be inlined.
+func (g *groups) plain(e *event.Event) bool {
+	return len(g.others) == 0 && g.known && e.Group == g.indexed && (e.Kind == event.Removed || e.SpecKind == "")
+}
+
 // classify tells where an event goes: into the trie, or to the i-th of the
 // other groups (-1 = there is no room to remember it). changed is set when
 // something new was learned.
 func (g *groups) classify(e *event.Event) (trie bool, i int, changed bool) {
-	if len(g.others) == 0 && e.Group == g.indexed && g.known && e.SpecKind == "" {
-		return true, 0, false // most engines have one group
-	}
 	i = g.other(e.Group)
 	switch {
 	case g.known && e.Group == g.indexed:

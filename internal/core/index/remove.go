@@ -26,7 +26,9 @@ func (ix *Index) remove(m *member, t event.Tier, hashes []uint64) (unknown int) 
 		}
 	}
 	w.flush(ix, m)
-	ix.hideWindows(m, m.gone)
+	if len(m.gone) > 0 {
+		ix.hideWindows(m, m.gone)
+	}
 	return unknown
 }
 
