@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -198,5 +199,30 @@ func BenchmarkStore(b *testing.B) {
 			ix.Apply(0, &e, 0)
 		}
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds()/1e6, "Mevents/s")
+	})
+}
+
+// BenchmarkSnapshot saves and loads a loaded index.
+func BenchmarkSnapshot(b *testing.B) {
+	f := newFleet(true)
+	blocks := f.ix.Stats().Blocks
+	var file bytes.Buffer
+	b.Run("save", func(b *testing.B) {
+		for range b.N {
+			file.Reset()
+			if err := f.ix.Save(&file, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(file.Len())/float64(blocks), "B/block")
+		b.ReportMetric(float64(blocks)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mblocks/s")
+	})
+	b.Run("load", func(b *testing.B) {
+		for range b.N {
+			if _, err := Load(bytes.NewReader(file.Bytes()), Options{}, 0, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(blocks)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mblocks/s")
 	})
 }
