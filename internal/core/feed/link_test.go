@@ -293,7 +293,7 @@ func TestEndOfConnection(t *testing.T) {
 
 func TestHeartbeats(t *testing.T) {
 	t.Run("ZF-07 peer pings", func(t *testing.T) {
-		p, err := zmtp.Listen("127.0.0.1:0", zmtp.Options{Heartbeat: 20 * time.Millisecond})
+		p, err := zmtp.Listen("127.0.0.1:0", zmtp.Options{Heartbeat: 100 * time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}

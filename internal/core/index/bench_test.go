@@ -164,14 +164,14 @@ func BenchmarkStore(b *testing.B) {
 	f := newFleet(true)
 	b.Run("load", func(b *testing.B) {
 		f.ix = nil
-		before := heap()
+		before := heapInUse()
 		b.ResetTimer()
 		for range b.N {
 			f.load()
 		}
 		b.ReportMetric(float64(f.blocks)*float64(b.N)/b.Elapsed().Seconds()/1e6, "Mblocks/s")
 		b.StopTimer()
-		b.ReportMetric((heap()-before)/float64(f.ix.Stats().Blocks), "B/block")
+		b.ReportMetric((heapInUse()-before)/float64(f.ix.Stats().Blocks), "B/block")
 	})
 	b.Run("evict-restore", func(b *testing.B) {
 		r := rand.New(rand.NewPCG(5, 6))

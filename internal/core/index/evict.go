@@ -1,7 +1,7 @@
 package index
 
 import (
-	"cmp"
+	"container/heap"
 	"slices"
 
 	"github.com/eppctl/eppctl/internal/core/event"
@@ -49,34 +49,45 @@ func (ix *Index) used() (b budget) {
 // evict keeps the memory caps: it drops whole runs without children, those first
 // that nobody has read or stored for longest. A prefix that is stored once and
 // read for ever stays. Expected runs stay too.
+//
+// What a run's hashes cost is only estimated while choosing (a hash on two tiers
+// is one hash), so the account is taken anew after each round, and the next one
+// makes up for what was missing.
 func (ix *Index) evict() {
 	used := ix.used()
-	ix.sweep.bytes.Store(used.bytes)
-	if used.within(ix.max) {
-		return
-	}
-	target := budget{ix.max.blocks - ix.max.blocks/evictShare, ix.max.bytes - ix.max.bytes/evictShare}
-	var victims []*run
-	holders := bitset{}
-	// A round makes parents into leaves; the next one sees them.
-	for more := true; more && !used.within(target); {
-		leaves := ix.leaves()
-		slices.SortFunc(leaves, func(a, b leaf) int { return cmp.Compare(a.read, b.read) })
-		more = false // unless the rest is not just expected runs
-		for _, l := range leaves {
-			if used.within(target) {
-				break
-			}
-			if r, freed := ix.evictRun(l.id, &holders); r != nil {
-				victims = append(victims, r)
-				used.blocks -= freed.blocks
-				used.bytes -= freed.bytes
-				ix.evicted.Add(uint64(freed.blocks))
-				more = true
-			}
+	if !used.within(ix.max) {
+		target := budget{ix.max.blocks - ix.max.blocks/evictShare, ix.max.bytes - ix.max.bytes/evictShare}
+		for !used.within(target) && ix.evictOldest(used, target) {
+			used = ix.used()
 		}
 	}
 	ix.sweep.bytes.Store(used.bytes)
+}
+
+// evictOldest evicts until the estimate is within the target, and reports
+// whether anything was. A parent takes its place among the leaves as soon as it
+// is one: cold chains go from the tail to the head before a fresh leaf does.
+func (ix *Index) evictOldest(used, target budget) bool {
+	oldest := ix.leaves()
+	heap.Init(&oldest)
+	var victims []*run
+	holders := bitset{}
+	for len(oldest) > 0 && !used.within(target) {
+		r, freed := ix.evictRun(heap.Pop(&oldest).(leaf).id, &holders)
+		if r == nil {
+			continue
+		}
+		victims = append(victims, r)
+		used.blocks -= freed.blocks
+		used.bytes -= freed.bytes
+		ix.evicted.Add(uint64(freed.blocks))
+		if r.parent.parent == nil { // a shard's root
+			continue
+		}
+		if up, ok := ix.leaf(r.parent.id); ok {
+			heap.Push(&oldest, up)
+		}
+	}
 	// The runs are out of the trie, but reverse maps still name their ids.
 	for id := range holders.in(len(holders)) {
 		if m := ix.members[id].Load(); m != nil {
@@ -86,23 +97,43 @@ func (ix *Index) evict() {
 	for _, r := range victims {
 		ix.runs.free(r.id)
 	}
+	return len(victims) > 0
 }
 
 type leaf struct{ id, read uint32 }
 
-func (ix *Index) leaves() (out []leaf) {
+// leafHeap has the leaf on top that was read longest ago.
+type leafHeap []leaf
+
+func (h leafHeap) Len() int           { return len(h) }
+func (h leafHeap) Less(i, j int) bool { return h[i].read < h[j].read }
+func (h leafHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *leafHeap) Push(x any)        { *h = append(*h, x.(leaf)) }
+func (h *leafHeap) Pop() any {
+	last := len(*h) - 1
+	x := (*h)[last]
+	*h = (*h)[:last]
+	return x
+}
+
+func (ix *Index) leaves() (out leafHeap) {
 	for id := range ix.runs.size() {
-		r := ix.runs.get(id)
-		if r == nil {
-			continue
+		if l, ok := ix.leaf(id); ok {
+			out = append(out, l)
 		}
-		r.shard.lock()
-		if !r.dead && r.expect == nil && r.kidCount() == 0 {
-			out = append(out, leaf{id, r.read.Load()})
-		}
-		r.shard.unlock()
 	}
 	return out
+}
+
+// leaf tells whether the run of this id can be evicted.
+func (ix *Index) leaf(id uint32) (leaf, bool) {
+	r := ix.runs.get(id)
+	if r == nil {
+		return leaf{}, false
+	}
+	r.shard.lock()
+	defer r.shard.unlock()
+	return leaf{id, r.read.Load()}, !r.dead && r.expect == nil && r.kidCount() == 0
 }
 
 // evictRun takes a run out of the trie and adds its holders to those given; nil

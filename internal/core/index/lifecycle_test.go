@@ -28,7 +28,7 @@ func TestPurge(t *testing.T) {
 		}
 		fill()
 		r.ix.Purge(r1)
-		before, stats := heap(), r.ix.Stats()
+		before, stats := heapInUse(), r.ix.Stats()
 		for range 10 {
 			fill()
 			r.ix.Purge(r1)
@@ -36,7 +36,7 @@ func TestPurge(t *testing.T) {
 			r.ix.Register(r1, Owner{Model: "m"}) // another pod takes the number
 			r.depth(r1, p[:1600], 0)
 		}
-		if after := heap(); after > before*1.05 {
+		if after := heapInUse(); after > before*1.05 {
 			t.Errorf("heap %.0f, was %.0f", after, before)
 		}
 		if s := r.ix.Stats(); s.Blocks != stats.Blocks || s.Runs != stats.Runs {
@@ -50,7 +50,7 @@ func TestPurge(t *testing.T) {
 }
 
 // heap is what is in use after garbage is collected, in bytes.
-func heap() float64 {
+func heapInUse() float64 {
 	var s runtime.MemStats
 	runtime.GC()
 	runtime.GC()

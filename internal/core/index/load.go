@@ -327,7 +327,7 @@ func extend(path []stretch, p place) []stretch {
 // window reads all of a frame: its records follow a head.
 func (l *loader) window() {
 	k := GroupKind{
-		Group: int(int32(l.uint(math.MaxUint32))), Kind: l.string(1 << 10), Window: int(int32(l.uint(math.MaxUint32))),
+		Group: int(int32(l.uint(math.MaxUint32))), Kind: l.string(1 << 12), Window: int(int32(l.uint(math.MaxUint32))),
 		BlockSize: int(int32(l.uint(math.MaxUint32))), Stores: l.uint(math.MaxUint64),
 	}
 	sparse := l.uint(1) == 1

@@ -47,6 +47,9 @@ func (m *member) park(c *chain, now int64) Verdict {
 	for _, h := range o.hashes {
 		p.byHash[h] = append(p.byHash[h], o)
 	}
+	if len(p.queue) >= 2*maxOrphans { // mostly attached ones behind a waiting one
+		p.queue = slices.DeleteFunc(p.queue, func(o *orphan) bool { return o.left })
+	}
 	p.queue = append(p.queue, o)
 	p.events++
 	p.blocks += len(o.keys)
