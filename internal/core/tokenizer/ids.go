@@ -84,7 +84,7 @@ func TakeIDs(d *jsontext.Decoder, limit int) (ids []uint32, shift int64, ok bool
 // goOn makes d, inside an object, stand behind a value that rest follows, and
 // returns its offset there.
 func goOn(d *jsontext.Decoder, rest []byte) int64 {
-	const value = `{"":0`
+	const value = `{"":""` // a string: digits, '.' or 'e' in rest would go on a number
 	d.Reset(bytes.NewBuffer(append([]byte(value), rest...)), lenient...)
 	for range 3 {
 		d.ReadToken() // our own, and well formed

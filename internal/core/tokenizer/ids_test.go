@@ -58,7 +58,7 @@ func FuzzAppendIDs(f *testing.F) {
 // and where reading ends is the same.
 func FuzzTakeIDs(f *testing.F) {
 	for _, s := range idLists {
-		for _, rest := range []string{`}`, `,"n":1}`, ` , "x":[2]}`, `,}`, ``, `]`, `,"prompt":[5]}`, `} {}`} {
+		for _, rest := range []string{`}`, `,"n":1}`, ` , "x":[2]}`, `,}`, ``, `]`, `,"prompt":[5]}`, `} {}`, `.0}`, `1}`, `e3}`, `"}`, `[}`} {
 			f.Add(s, rest)
 		}
 	}
