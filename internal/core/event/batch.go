@@ -8,6 +8,11 @@ type Batch struct {
 	Events []Event
 	// Skipped lists the events of the batch that could not be read.
 	Skipped []Skip
+	// Unknown lists what was passed over because this decoder does not know it.
+	Unknown []Unknown
+	// Blocks per tier that the engine says it has; only TensorRT-LLM does, as
+	// the first thing of its life.
+	Blocks [NumTiers]int
 	// Trailing is the number of bytes behind the batch.
 	Trailing int
 
@@ -24,6 +29,10 @@ type Skip struct {
 	Offset int    // byte offset in the payload
 	Reason string // one of the Skip words below
 	Tag    string // the tag, when there was one, cut at 64 bytes
+	Before int    // how many of the batch's Events come before it
+	// Removes is set when the event may have taken blocks away: it is a removal
+	// or clear, or there is no telling what it is.
+	Removes bool
 }
 
 // Why an event was skipped. The words are stable: they are metric labels.
@@ -46,6 +55,7 @@ const (
 
 func (b *Batch) reset() {
 	b.At, b.Rank, b.Trailing = 0, -1, 0
-	b.Events, b.Skipped = b.Events[:0], b.Skipped[:0]
+	b.Events, b.Skipped, b.Unknown = b.Events[:0], b.Skipped[:0], b.Unknown[:0]
+	b.Blocks = [NumTiers]int{}
 	b.tokens, b.hashes, b.extra = b.tokens[:0], b.hashes[:0], b.extra[:0]
 }

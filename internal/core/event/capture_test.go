@@ -3,7 +3,6 @@ package event_test
 import (
 	"bufio"
 	"encoding/hex"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,31 +52,22 @@ func TestEngineCaptures(t *testing.T) {
 // TestSaltsOfCaptures holds the namespaces decoded from each capture against
 // the salts and adapters of the requests that caused it.
 func TestSaltsOfCaptures(t *testing.T) {
-	for _, c := range captures(t) {
-		if c.dir == "" || !c.own {
+	for _, c := range testdata.Captures(t) {
+		if !c.Own {
 			continue // what else was sent there is not known
 		}
-		t.Run(c.name, func(t *testing.T) {
+		t.Run(c.Name, func(t *testing.T) {
 			sent, got := map[string]bool{"": true}, map[string]bool{"": true}
-			for line := range lines(t, filepath.Join(c.dir, "requests.jsonl")) {
-				var r struct {
-					Status int
-					Body   struct {
-						Salt string `json:"cache_salt"`
-					}
-				}
-				if err := json.Unmarshal(line, &r); err != nil {
-					t.Fatal(err)
-				}
-				if r.Status == 200 {
+			for i := range c.Requests {
+				if r := &c.Requests[i]; r.Status == 200 {
 					sent[r.Body.Salt] = true
 				}
 			}
 			var d event.Decoder
 			var b event.Batch
 			visible := false // vLLM before extra_keys says nothing of salts
-			for _, payload := range c.payloads {
-				if err := d.Decode(payload, &b); err != nil {
+			for i := range c.Messages {
+				if err := d.Decode(c.Messages[i].Payload, &b); err != nil {
 					t.Fatal(err)
 				}
 				for i := range b.Events {
@@ -101,9 +91,9 @@ func TestSaltsOfCaptures(t *testing.T) {
 }
 
 type capture struct {
-	name, dir string // dir is empty for bare frames
-	own       bool   // one of the project's, whose content is known
-	payloads  [][]byte
+	name     string
+	own      bool // one of the project's, whose content is known
+	payloads [][]byte
 }
 
 func captures(tb testing.TB) (all []capture) {
@@ -115,15 +105,9 @@ func captures(tb testing.TB) (all []capture) {
 		}
 		for _, file := range files {
 			dir := filepath.Dir(file)
-			c := capture{name: filepath.Base(filepath.Dir(dir)) + "/" + filepath.Base(dir), dir: dir, own: i == 0}
-			for line := range lines(tb, file) {
-				var m struct {
-					Payload string `json:"payload_hex"`
-				}
-				if err := json.Unmarshal(line, &m); err != nil {
-					tb.Fatalf("%s: %v", file, err)
-				}
-				c.payloads = append(c.payloads, unhex(tb, m.Payload))
+			c := capture{name: filepath.Base(filepath.Dir(dir)) + "/" + filepath.Base(dir), own: i == 0}
+			for _, m := range testdata.Messages(tb, file) {
+				c.payloads = append(c.payloads, m.Payload)
 			}
 			all = append(all, c)
 		}

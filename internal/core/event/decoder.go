@@ -3,7 +3,6 @@ package event
 import (
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/tinylib/msgp/msgp"
 )
@@ -19,28 +18,63 @@ const (
 )
 
 var (
+	errJSON       = errors.New("it looks like JSON, and publishers of KV events write msgpack")
 	errNotBatch   = errors.New("neither [ts, events, rank] nor a map of them")
 	errManyEvents = fmt.Errorf("more than %d events", maxEvents)
 )
 
+// PayloadError is a payload that has no structure to go on from. Offset is where
+// the event begins that ends it, 0 when it is the batch itself.
+type PayloadError struct {
+	Size, Offset int
+	Err          error
+}
+
+func (e *PayloadError) Error() string {
+	if e.Offset > 0 {
+		return fmt.Sprintf("kv event payload of %d bytes: event at offset %d: %v", e.Size, e.Offset, e.Err)
+	}
+	return fmt.Sprintf("kv event payload of %d bytes: %v", e.Size, e.Err)
+}
+
+func (e *PayloadError) Unwrap() error { return e.Err }
+
 // Decoder reads the payloads of one or many sockets. It keeps nothing of a
-// payload but the names it has seen. It is not safe for concurrent use.
+// payload but the names it has seen; only of pulled events it keeps more, so that
+// those of one stream need a decoder of their own. It is not safe for concurrent
+// use.
 type Decoder struct {
-	names  interner
-	raw    rawEvent
-	reason string // why the event being filled must be skipped
+	names   interner
+	raw     rawEvent
+	slots   int    // of the batch, 0 = it is a map
+	at      int    // offset of the event being read, 0 = none is
+	reason  string // why the event being filled must be skipped
+	pairs   bool   // the event being filled has pairs for tokens
+	scratch []byte
+	pulled  *PullDecoder // of JSON payloads, nil = there was none
 }
 
 // Decode reads one payload (the third frame) into b, whose former content and
 // slices are lost. The layout is told by the bytes: batch as array or map, each
 // event as array, map or bin. An event that cannot be understood is noted in
 // b.Skipped and the others stand. An error means that the payload has no
-// structure to go on from; b then holds no events.
+// structure to go on from; b then holds no events. An event that PullDecoder
+// reads is a payload too: so it is shown to who looks on.
 func (d *Decoder) Decode(payload []byte, b *Batch) error {
+	if len(payload) > 0 && payload[0] == '{' { // no msgpack batch: it would be the number 123
+		if d.pulled == nil {
+			d.pulled = &PullDecoder{}
+		}
+		return d.pulled.Decode(payload, b)
+	}
 	b.reset()
+	d.at = 0
 	if err := d.batch(payload, b); err != nil {
 		b.reset()
-		return fmt.Errorf("kv event payload of %d bytes: %w", len(payload), err)
+		if errors.Is(err, errNotBatch) && len(payload) > 0 && (payload[0] == '[' || payload[0] == '"') {
+			err = errJSON // as msgpack these are the numbers 91 and 34
+		}
+		return &PayloadError{len(payload), d.at, err}
 	}
 	return nil
 }
@@ -54,9 +88,14 @@ func (d *Decoder) batch(payload []byte, b *Batch) error {
 	if err != nil {
 		return err
 	}
+	d.slots = 0
 	if t == msgp.ArrayType {
 		if n < 2 {
 			return errNotBatch
+		}
+		d.slots = n
+		if n > slotOther {
+			d.unknown(b, d.slot([]byte("batch"), slotOther))
 		}
 		for i := 0; i < n && err == nil; i++ {
 			rest, err = d.batchField(min(i, slotOther), rest, len(payload), b)
@@ -65,7 +104,12 @@ func (d *Decoder) batch(payload []byte, b *Batch) error {
 		for i := 0; i < n && err == nil; i += 2 {
 			key := rest
 			if rest, err = skip(rest, 1); err == nil {
-				rest, err = d.batchField(slotOf(key), rest, len(payload), b)
+				slot := slotOf(key)
+				if name, ok := readText(key); ok && slot == slotOther {
+					d.scratch = append(append(d.scratch[:0], "batch."...), name...)
+					d.unknown(b, d.scratch)
+				}
+				rest, err = d.batchField(slot, rest, len(payload), b)
 			}
 		}
 	}
@@ -124,7 +168,7 @@ func (d *Decoder) events(v []byte, size int, b *Batch) (rest []byte, err error) 
 		return nil, errManyEvents
 	}
 	for i := range n {
-		start := rest
+		d.at = size - len(rest)
 		reason, err := "", error(nil)
 		if rest, reason, err = d.raw.scan(rest, 2); err != nil {
 			return nil, err
@@ -134,13 +178,17 @@ func (d *Decoder) events(v []byte, size int, b *Batch) (rest []byte, err error) 
 		}
 		if reason != "" {
 			b.Skipped = append(b.Skipped, Skip{
-				Index:  i,
-				Offset: size - len(start),
-				Reason: reason,
-				Tag:    d.names.get(d.raw.tag[:min(len(d.raw.tag), maxTag)]),
+				Index:   i,
+				Offset:  d.at,
+				Reason:  reason,
+				Before:  len(b.Events),
+				Tag:     d.names.get(d.raw.tag[:min(len(d.raw.tag), maxTag)]),
+				Removes: d.raw.kind != Stored && (d.raw.kind != 0 || len(d.raw.tag) == 0),
 			})
 		}
+		d.unknownParts(b)
 	}
+	d.at = 0
 	return rest, nil
 }
 
@@ -152,26 +200,30 @@ func (d *Decoder) add(b *Batch) (reason string) {
 	if reason = d.fill(&b.Events[len(b.Events)-1], b); reason != "" {
 		b.Events = b.Events[:len(b.Events)-1]
 		b.tokens, b.hashes, b.extra = b.tokens[:tokens], b.hashes[:hashes], b.extra[:extra]
+		return reason
 	}
-	return reason
+	if d.raw.kind == transferred {
+		d.move(b)
+	}
+	return ""
 }
+
+// maxTime is in the year 2255: its nanoseconds still fit 64 bits.
+const maxTime = 9e9
 
 // readTime reads seconds since 1970. Mooncake sends integer milliseconds; an
 // integer that large cannot be seconds of this era.
 func readTime(b []byte) float64 {
-	switch msgp.NextType(b) {
-	case msgp.Float64Type:
-		if f, _, _ := msgp.ReadFloat64Bytes(b); f >= 0 && f <= math.MaxInt64 { // no NaN
-			return f
+	var at float64
+	if msgp.NextType(b) == msgp.Float64Type {
+		at, _, _ = msgp.ReadFloat64Bytes(b)
+	} else if i, ok := readInt(b); ok {
+		if at = float64(i); i > 1e11 {
+			at /= 1e3
 		}
-		return 0
 	}
-	i, ok := readInt(b)
-	if !ok {
-		return 0
+	if at >= 0 && at <= maxTime { // no NaN
+		return at
 	}
-	if i > 1e11 {
-		return float64(i) / 1e3
-	}
-	return float64(i)
+	return 0
 }

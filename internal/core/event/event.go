@@ -8,8 +8,8 @@ type Kind uint8
 
 // The kinds of events.
 const (
-	Stored Kind = iota + 1
-	Removed
+	Stored  Kind = iota + 1
+	Removed      // on TierAll: wherever the blocks are, the engine does not say
 	Cleared
 )
 
@@ -31,7 +31,8 @@ type Event struct {
 	Kind Kind
 	Tier Tier
 	// Medium is the wire's own word for the tier ("" = absent); Shared is set
-	// for media that belong to the whole fleet and to no pod.
+	// for what belongs to the whole fleet and to no pod: some media, and all that
+	// Mooncake's master writes.
 	Medium string
 	Shared bool
 
@@ -46,7 +47,7 @@ type Event struct {
 	BlockSize int
 
 	LoRA   string // adapter name, "" = base model
-	LoRAID int64  // deprecated numeric id, -1 = absent; logged, never used
+	LoRAID int64  // deprecated numeric id, -1 = absent; told when it changes, never used
 	// Salt is the cache salt. vLLM states it on the first block of a prompt
 	// only, SGLang on each salted store; HasSalt tells "stated" from "not said".
 	Salt    string
@@ -60,8 +61,9 @@ type Event struct {
 	Window   int    // sliding window in tokens, 0 = none
 	// Locality and Ownership of storage tiers, as the wire states them.
 	Locality, Ownership string
-	// Layout is the wire layout this event had ("vllm/array12", "map") and
-	// HashForm the form of its first hash ("int", "bin32"), for display.
+	// Layout is the wire layout this event had ("vllm/array12 (W7)", "mooncake":
+	// README.md lists them) and HashForm the form of its first hash ("int",
+	// "bin32"), for display.
 	Layout, HashForm string
 }
 

@@ -1,6 +1,10 @@
 package event
 
-import "github.com/tinylib/msgp/msgp"
+import (
+	"slices"
+
+	"github.com/tinylib/msgp/msgp"
+)
 
 // Caps on the values of one event.
 const (
@@ -14,8 +18,8 @@ const (
 // every field but the hashes, and an absent field equals nil: older engines end
 // their arrays early and map events leave defaults out.
 func (d *Decoder) fill(e *Event, b *Batch) (reason string) {
-	d.reason = ""
-	*e = Event{Kind: d.raw.kind, LoRAID: -1, Layout: d.raw.layout()}
+	d.reason, d.pairs = "", false
+	*e = Event{Kind: d.raw.kind, LoRAID: -1}
 	d.place(e)
 	if e.Kind != Cleared {
 		d.hashes(e, b)
@@ -26,7 +30,31 @@ func (d *Decoder) fill(e *Event, b *Batch) (reason string) {
 		e.BlockSize = d.int(fBlockSize, maxBlock)
 		d.namespace(e, b)
 	}
+	e.Layout = d.layout()
 	return d.reason
+}
+
+func (d *Decoder) layout() string {
+	name := d.raw.layout(d.slots)
+	if !d.pairs {
+		return name
+	}
+	d.scratch = append(append(d.scratch[:0], name...), "+bigram"...)
+	return d.names.get(d.scratch)
+}
+
+// move replaces ATOM's transfer, the last event of b, by what it comes to: the
+// blocks are stored on one medium and removed from another. The store is first,
+// so that a block which moves is never nowhere.
+func (d *Decoder) move(b *Batch) {
+	to := &b.Events[len(b.Events)-1]
+	from := *to
+	to.Kind, to.Medium = Stored, d.name(fTo)
+	from.Kind, from.Medium = Removed, d.name(fFrom)
+	for _, e := range []*Event{to, &from} {
+		e.Tier, e.Shared, _ = Medium(e.Medium)
+	}
+	b.Events = append(b.Events, from)
 }
 
 // place reads where the blocks lie.
@@ -35,12 +63,17 @@ func (d *Decoder) place(e *Event) {
 	e.Locality = d.name(fLocality)
 	e.Ownership = d.name(fOwnership)
 	e.Tier, e.Shared, _ = Medium(e.Medium)
+	e.Shared = e.Shared || d.raw.fields[fMooncake] != nil
 	if e.Tier == TierDisk && equalFold(e.Locality, "REMOTE") {
 		e.Tier = TierRemote // vLLM's STORAGE says where by its locality
 	}
 	e.Group = d.int(fGroup, maxGroup)
 	e.SpecKind = d.name(fSpecKind)
 	e.Window = d.int(fWindow, 1<<30)
+	if e.Kind == transferred { // read by move, which cannot fail any more
+		d.name(fFrom)
+		d.name(fTo)
+	}
 }
 
 func (d *Decoder) hashes(e *Event, b *Batch) {
@@ -52,6 +85,7 @@ func (d *Decoder) hashes(e *Event, b *Batch) {
 	n, v := d.list(fHashes, maxHashes)
 	e.HashForm = hashForm(v)
 	from := len(b.hashes)
+	b.hashes = slices.Grow(b.hashes, n)
 	for range n {
 		h, rest, ok := readHash(v)
 		if !ok {
@@ -81,7 +115,9 @@ func (d *Decoder) parent(e *Event) {
 func (d *Decoder) tokens(e *Event, b *Batch) {
 	n, v := d.list(fTokens, maxTokens)
 	from := len(b.tokens)
-	for range n {
+	d.pairs = n > 0 && msgp.NextType(v) == msgp.ArrayType
+	b.tokens = slices.Grow(b.tokens, n)
+	for b.tokens, v, n = appendIDs(b.tokens, v, n); n > 0; b.tokens, v, n = appendIDs(b.tokens, v, n-1) {
 		id, rest, reason := readToken(v)
 		if reason != "" {
 			d.fail(reason)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math"
 )
 
 // FramingError is a message that is not topic, sequence, payload. Frames and
@@ -34,4 +35,23 @@ func ParseFrames(frames [][]byte) (topic string, seq uint64, payload []byte, err
 	}
 	name, _, _ := bytes.Cut(frames[0], []byte{0})
 	return string(name), binary.BigEndian.Uint64(frames[1]), frames[2], nil
+}
+
+// ReplayEnd is the sequence number of the last answer of a replay port, which
+// holds no batch.
+const ReplayEnd = math.MaxUint64
+
+// ParseReply takes an answer of a replay port apart: an empty delimiter, a topic
+// or none, sequence, payload. It looks from the end, because older engines leave
+// out the topic. The payload is not copied.
+func ParseReply(frames [][]byte) (topic string, seq uint64, payload []byte, err error) {
+	n := len(frames)
+	if n < 2 || len(frames[n-2]) != 8 {
+		return "", 0, nil, fmt.Errorf("answer of a replay port: %d frames without a sequence of 8 bytes", n)
+	}
+	if n >= 4 {
+		name, _, _ := bytes.Cut(frames[n-3], []byte{0})
+		topic = string(name)
+	}
+	return topic, binary.BigEndian.Uint64(frames[n-2]), frames[n-1], nil
 }

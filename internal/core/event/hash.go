@@ -17,6 +17,9 @@ import (
 //
 // Engines write an integer in its shortest form, so 100 comes as one byte.
 func readHash(b []byte) (h uint64, rest []byte, ok bool) {
+	if len(b) >= 9 && (b[0] == 0xcf || b[0] == 0xd3) { // 8 bytes, which nearly all need
+		return binary.BigEndian.Uint64(b[1:]), b[9:], true
+	}
 	switch msgp.NextType(b) {
 	case msgp.IntType:
 		i, rest, err := msgp.ReadInt64Bytes(b)

@@ -2,6 +2,7 @@ package event
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/tinylib/msgp/msgp"
 
@@ -20,7 +21,11 @@ func (d *Decoder) namespace(e *Event, b *Batch) {
 		e.LoRA = d.name(fLoRAName)
 	}
 	d.salt(e, d.raw.fields[fCacheSalt])
+	from := len(b.extra)
 	d.extraKeys(e, b)
+	d.media(fMMKeys, b, from)
+	d.media(fMMInfos, b, from)
+	d.alignExtra(e, b, from)
 }
 
 // extraKeys reads vLLM's list of what each block holds besides tokens, in the
@@ -43,22 +48,47 @@ func (d *Decoder) extraKeys(e *Event, b *Batch) {
 		e.HasSalt = true
 	}
 	n, v := d.list(fExtraKeys, maxHashes)
-	from, any := len(b.extra), false
+	for i := range n {
+		if len(v) > 0 && v[0] == msgpackNil { // nearly all are
+			b.extra, v = append(b.extra, 0), v[1:]
+			continue
+		}
+		rest, err := skip(v, 0)
+		if err != nil {
+			return // cannot be: scan has been over it
+		}
+		b.extra = append(b.extra, uint64(d.blockExtra(e, v[:len(v)-len(rest)], first && i == 0)))
+		v = rest
+	}
+}
+
+// media adds a list of the multimodal items of each block to the digests, which
+// begin at from.
+func (d *Decoder) media(f field, b *Batch, from int) {
+	n, v := d.list(f, maxHashes)
 	for i := range n {
 		rest, err := skip(v, 0)
 		if err != nil {
 			return // cannot be: scan has been over it
 		}
-		x := d.blockExtra(e, v[:len(v)-len(rest)], first && i == 0)
-		b.extra = append(b.extra, uint64(x))
-		any = any || x != 0
+		if from+i == len(b.extra) {
+			b.extra = append(b.extra, 0)
+		}
+		x := &b.extra[from+i]
+		*x = uint64(digest(block.Extra(*x), v[:len(v)-len(rest)], 0))
 		v = rest
 	}
+}
+
+// alignExtra gives the event the digests that begin at from, when any block has
+// one.
+func (d *Decoder) alignExtra(e *Event, b *Batch, from int) {
+	got := b.extra[from:]
 	switch {
-	case !any:
+	case !slices.ContainsFunc(got, func(x uint64) bool { return x != 0 }):
 		b.extra = b.extra[:from]
-	case n == len(e.Hashes):
-		e.Extra = b.extra[from:len(b.extra):len(b.extra)]
+	case len(got) == len(e.Hashes):
+		e.Extra = got[:len(got):len(got)]
 	case e.Dense() && e.FullAttention():
 		d.fail(SkipExtraAlign)
 	}
@@ -103,7 +133,7 @@ func (d *Decoder) blockExtra(e *Event, v []byte, first bool) (x block.Extra) {
 	return x
 }
 
-// digest adds one value. Integers count by value and strings and byte strings by
+// digest adds one value. A multimodal item counts as [identifier, offset]. Integers count by value and strings and byte strings by
 // content, so that the width an encoder chose does not matter and a request's
 // [identifier, offset] can be digested alike.
 func digest(x block.Extra, v []byte, depth int) block.Extra {
@@ -130,6 +160,39 @@ func digest(x block.Extra, v []byte, depth int) block.Extra {
 			v = rest
 		}
 		return x
+	case msgp.MapType:
+		if hash, at, ok := mmKey(v); ok {
+			return mmItem(x, hash, at)
+		}
 	}
-	return block.ExtraString(x, v) // floats, maps, times: their bytes
+	return block.ExtraString(x, v) // floats, other maps, times: their bytes
+}
+
+// mmItem adds a multimodal item to a block's digest, the same for every form in
+// which an engine names it.
+func mmItem(x block.Extra, id []byte, offset int64) block.Extra {
+	return block.ExtraInt(block.ExtraString(x, id), offset)
+}
+
+// mmKey reads an item as TensorRT-LLM writes it: {type, hash, start_offset,
+// uuid?}. It is [identifier, offset] by other names.
+func mmKey(v []byte) (hash []byte, offset int64, ok bool) {
+	n, v, _ := readHeader(v, msgp.MapType)
+	for range n / 2 {
+		key := v
+		value, err := skip(key, 0)
+		if err != nil {
+			return nil, 0, false // cannot be: scan has been over it
+		}
+		switch name, _ := readText(key); string(name) {
+		case "hash":
+			hash, ok = readText(value)
+		case "start_offset":
+			offset, _ = readInt(value)
+		}
+		if v, err = skip(value, 0); err != nil {
+			return nil, 0, false
+		}
+	}
+	return hash, offset, ok
 }

@@ -20,8 +20,15 @@ const (
 	fLocality
 	fOwnership
 	fCacheSalt
+	fMMKeys   // TensorRT-LLM
+	fMMInfos  // Dynamo
+	fFrom     // ATOM
+	fTo       // ATOM
+	fSession  // known, and of no use to the index
+	fMooncake // any of the names that only Mooncake's master writes
 	numFields
-	noField = numFields
+	fIgnored // names that are known and say nothing the index needs
+	noField  // a name nobody has told of
 )
 
 // The slots of array events behind the tag. Engines only ever appended, so the
@@ -36,9 +43,25 @@ var (
 		fGroup,             // 10: vLLM PR 37688
 		fSpecKind, fWindow, // 12: vLLM PR 40984
 	}
-	removedSlots = []field{fHashes, fMedium, fGroup, fSpecKind, fWindow}
-	clearedSlots = []field{fMedium} // ROCm ATOM
+	removedSlots     = []field{fHashes, fMedium, fGroup, fSpecKind, fWindow}
+	clearedSlots     = []field{fMedium}                     // ROCm ATOM
+	transferredSlots = []field{fHashes, fFrom, fTo, fGroup} // ROCm ATOM
 )
+
+// slotsOf returns the slots of an array event behind its tag.
+func slotsOf(k Kind) []field {
+	switch k {
+	case Stored:
+		return storedSlots
+	case Removed:
+		return removedSlots
+	case Cleared:
+		return clearedSlots
+	case transferred:
+		return transferredSlots
+	}
+	return nil
+}
 
 // fieldOf maps the keys of map events (vLLM PR 42892, SGLang PR 37482).
 func fieldOf(key []byte) field {
@@ -71,9 +94,29 @@ func fieldOf(key []byte) field {
 		return fOwnership
 	case "cache_salt":
 		return fCacheSalt
+	case "mm_keys": // TensorRT-LLM PR 17023
+		return fMMKeys
+	case "block_mm_infos": // Dynamo
+		return fMMInfos
+	case "from_medium":
+		return fFrom
+	case "to_medium":
+		return fTo
+	case "session_id": // vLLM, SGLang
+		return fSession
+	case "object_key", "seq_hashes", "backend_id", "base_block_idx", "tenant_id":
+		return fMooncake
+	case "event_id", "event_type", "timestamp", "model_name", "additional_salt", "group_id", "dp_rank", "parent_hash", // Mooncake
+		"token_offset",                     // ROCm ATOM
+		"hash_block_size", "event_version", // seen in forks of vLLM
+		"source_kind", "component_types": // Dynamo, SGLang PR 32514
+		return fIgnored
 	}
 	return noField
 }
+
+// transferred is ATOM's BlockTransferred, which becomes a store and a removal.
+const transferred Kind = 255
 
 // rawEvent is one event taken apart but not yet read: where each field lies in
 // the payload. A nil entry is a field the event does not have.
@@ -83,13 +126,26 @@ type rawEvent struct {
 	length int // elements of an array event with the tag; 0 for a map
 	bin    bool
 	fields [numFields][]byte
+	// What nobody has told of: keys of a map event, and the first slot of an
+	// array event behind those known, 0 = none.
+	keys     [maxUnknown][]byte
+	unknown  int // of keys
+	moreKeys int // that did not fit
+	newSlot  int
+}
+
+// reset is cheaper than to clear the keys too.
+func (r *rawEvent) reset() {
+	r.kind, r.tag, r.length, r.bin = 0, nil, 0, false
+	r.fields = [numFields][]byte{}
+	r.unknown, r.moreKeys, r.newSlot = 0, 0, 0
 }
 
 // scan takes the event at the start of b apart and returns what follows it. A
 // reason means that the event is none we can read; rest is good all the same.
 // An error means that there is no telling where the event ends.
 func (r *rawEvent) scan(b []byte, depth int) (rest []byte, reason string, err error) {
-	*r = rawEvent{}
+	r.reset()
 	if msgp.NextType(b) != msgp.BinType {
 		return r.scanBare(b, depth)
 	}
@@ -130,15 +186,8 @@ func (r *rawEvent) scanArray(b []byte, depth int) (rest []byte, reason string, e
 	if rest, err = skip(rest, depth+1); err != nil {
 		return nil, "", err
 	}
-	var slots []field
-	switch reason = r.setTag(tag); r.kind {
-	case Stored:
-		slots = storedSlots
-	case Removed:
-		slots = removedSlots
-	case Cleared:
-		slots = clearedSlots
-	}
+	reason = r.setTag(tag)
+	slots := slotsOf(r.kind)
 	for i := range n - 1 {
 		value := rest
 		if rest, err = skip(rest, depth+1); err != nil {
@@ -147,6 +196,9 @@ func (r *rawEvent) scanArray(b []byte, depth int) (rest []byte, reason string, e
 		if i < len(slots) {
 			r.fields[slots[i]] = value[:len(value)-len(rest)]
 		}
+	}
+	if slots != nil && n-1 > len(slots) {
+		r.newSlot = len(slots) + 1
 	}
 	return rest, reason, nil
 }
@@ -172,8 +224,17 @@ func (r *rawEvent) scanMap(b []byte, depth int) (rest []byte, reason string, err
 		}
 		if string(name) == "type" { // anywhere in the map: order is not promised
 			reason = r.setTag(value)
-		} else if f := fieldOf(name); f != noField {
+			continue
+		}
+		switch f := fieldOf(name); {
+		case f < numFields:
 			r.fields[f] = value[:len(value)-len(rest)]
+		case f == fIgnored:
+		case r.unknown < len(r.keys):
+			r.keys[r.unknown] = name
+			r.unknown++
+		default:
+			r.moreKeys++
 		}
 	}
 	return rest, reason, nil
@@ -192,37 +253,10 @@ func (r *rawEvent) setTag(b []byte) (reason string) {
 		r.kind = Removed
 	case "AllBlocksCleared":
 		r.kind = Cleared
+	case "BlockTransferred":
+		r.kind = transferred
 	default:
 		return SkipUnknownTag
 	}
 	return ""
-}
-
-var arrayLayouts = [...]string{
-	"array0", "array1", "array2", "array3", "array4", "array5", "array6", "array7",
-	"array8", "array9", "array10", "array11", "array12",
-}
-
-var vllmLayouts = [...]string{8: "vllm/array8", 9: "vllm/array9", 10: "vllm/array10", 11: "vllm/array11", 12: "vllm/array12"}
-
-// layout names what the bytes looked like, with the engine where only one
-// writes that form.
-func (r *rawEvent) layout() string {
-	switch {
-	case r.bin:
-		return "bin"
-	case r.length == 0 && (r.fields[fSpecKind] != nil || r.fields[fExtraKeys] != nil):
-		return "vllm/map"
-	case r.length == 0 && r.fields[fCacheSalt] != nil:
-		return "sglang/map"
-	case r.length == 0:
-		return "map"
-	case r.length == 8 && msgp.NextType(r.fields[fLoRAName]) == msgp.MapType:
-		return "sglang/array8"
-	case r.length >= len(arrayLayouts):
-		return "array13+"
-	case r.kind == Stored && r.length >= 8:
-		return vllmLayouts[r.length]
-	}
-	return arrayLayouts[r.length]
 }

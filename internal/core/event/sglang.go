@@ -7,11 +7,11 @@ import "github.com/tinylib/msgp/msgp"
 // and no part of the block's identity.
 func readPair(b []byte) (id uint32, rest []byte, reason string) {
 	n, v, err := readHeader(b, msgp.ArrayType)
-	if err != nil || n != 2 || intWidth(v) == 0 {
+	if err != nil || n != 2 || !isInt(v) {
 		return 0, b, SkipTokenType
 	}
 	id, v, reason = readToken(v)
-	if reason != "" || intWidth(v) == 0 {
+	if reason != "" || !isInt(v) {
 		return 0, b, SkipTokenType
 	}
 	_, v, reason = readToken(v)

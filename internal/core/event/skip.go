@@ -25,6 +25,12 @@ func skip(b []byte, depth int) ([]byte, error) {
 	if depth > maxDepth {
 		return nil, errDepth
 	}
+	if n := shortText(b); n > 0 { // keys, tags, media
+		if n > len(b) {
+			return nil, errShort
+		}
+		return b[n:], nil
+	}
 	var n int
 	switch t := msgp.NextType(b); t {
 	case msgp.ArrayType, msgp.MapType:
@@ -44,15 +50,8 @@ func skip(b []byte, depth int) ([]byte, error) {
 		}
 		return rest, nil
 	}
-	for ; n > 0; n-- {
-		// Token ids and hashes are most of a payload: step over integers here.
-		if w := intWidth(b); w > 0 {
-			if len(b) < w {
-				return nil, errShort
-			}
-			b = b[w:]
-			continue
-		}
+	// Token ids and hashes are most of a payload.
+	for b, n = skipInts(b, n); n > 0; b, n = skipInts(b, n-1) {
 		var err error
 		if b, err = skip(b, depth+1); err != nil {
 			return nil, err
@@ -78,23 +77,49 @@ func readHeader(b []byte, t msgp.Type) (n int, rest []byte, err error) {
 	return n, rest, nil
 }
 
-// intWidth is the encoded size of the integer b starts with, 0 for anything
-// else.
-func intWidth(b []byte) int {
-	if len(b) == 0 {
+const msgpackNil = 0xc0
+
+// shortText is the length of a string of up to 31 bytes with its header, whose
+// first byte says it all; 0 = another value.
+func shortText(b []byte) int {
+	if len(b) == 0 || b[0]>>5 != 0b101 {
 		return 0
 	}
-	switch c := b[0]; {
-	case c < 0x80 || c >= 0xe0: // fixint
-		return 1
-	case c == 0xcc || c == 0xd0:
-		return 2
-	case c == 0xcd || c == 0xd1:
-		return 3
-	case c == 0xce || c == 0xd2:
-		return 5
-	case c == 0xcf || c == 0xd3:
-		return 9
+	return 1 + int(b[0]&0x1f)
+}
+
+// skipInts steps over up to n leading integers and nils, as long as each is sure
+// to be whole, and returns how many values are left.
+func skipInts(b []byte, n int) (rest []byte, left int) {
+	i := 0
+	for ; n > 0 && i+9 <= len(b); n-- {
+		switch c := b[i]; {
+		case c == 0xcd && n >= 4 && fourWords(b, i): // most token ids
+			i += 12
+			n -= 3 // and one more, as for the others
+		case c == 0xcd:
+			i += 3
+		case c == 0xce:
+			i += 5
+		case c == 0xcf, c == 0xd3:
+			i += 9
+		case c < 0x80, c >= 0xe0, c == msgpackNil: // fixint, and what most extra keys are
+			i++
+		case c == 0xcc, c == 0xd0:
+			i += 2
+		case c == 0xd1:
+			i += 3
+		case c == 0xd2:
+			i += 5
+		default:
+			return b[i:], n
+		}
 	}
-	return 0
+	return b[i:], n
+}
+
+// isInt reports whether b starts with an integer.
+func isInt(b []byte) bool {
+	t := msgp.NextType(b)
+	return t == msgp.IntType || t == msgp.UintType
 }

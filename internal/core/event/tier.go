@@ -5,7 +5,7 @@ import "bytes"
 // Tier is where a copy of a block lies, fastest first.
 type Tier uint8
 
-// The tiers, and TierAll for a Cleared event that empties every one.
+// The tiers, and TierAll for a Removed or Cleared event that means every one.
 const (
 	TierGPU Tier = iota
 	TierHost
@@ -46,6 +46,8 @@ var media = []struct {
 	{"STORAGE", TierDisk, false},    // vLLM; remote when the locality says so
 	{"EXTERNAL", TierRemote, false}, // SGLang
 	{"REMOTE", TierRemote, false},   // ATOM
+	{"level 0", TierGPU, false},     // cache levels of TensorRT-LLM, as PullDecoder names them
+	{"level 1", TierHost, false},
 	{"SHARED_STORAGE", TierRemote, true},
 	{"OBJECT_STORE", TierRemote, true},
 }

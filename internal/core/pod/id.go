@@ -36,6 +36,11 @@ func (e Engine) String() string {
 	return "unknown"
 }
 
+// TakesRank reports whether a request can name the data-parallel rank it is for, in
+// the header x-data-parallel-rank: vLLM's completions and chats, and SGLang's since
+// its pull request 19832 of March 2026. Others ignore it.
+func (e Engine) TakesRank() bool { return e == EngineVLLM || e == EngineSGLang }
+
 // ParseEngine reads a name as the configuration writes it; "" and "auto" mean
 // EngineUnknown.
 func ParseEngine(s string) (Engine, bool) {

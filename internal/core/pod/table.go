@@ -6,48 +6,62 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Spec is what the configuration, completed by what the engine tells of itself,
-// says about one pod.
+// says about one pod. What every decision reads of it comes first.
 type Spec struct {
-	Name    string // unique; defaults to Address
-	Address string // host:port as configured: IPv4, [IPv6] or a DNS name
-	Engine  Engine
-	Role    Role
 	// Model is the base model the pod serves and Adapters the LoRA names it can
 	// serve; an empty Model means "any", a nil Adapters means "not told".
-	Model    string
-	Adapters []string
-	Ranks    int // data-parallel ranks, at least 1
-	// Events and Replay are endpoints (tcp://host:port) per rank, Bind the
-	// local endpoint at which the engine's publisher dials us. Empty = none.
-	Events  []string
-	Replay  []string
-	Bind    string
-	Metrics string // URL of the metrics page
-	// Device is "namespace/pod" as the node's device exporter labels the user of
-	// its accelerators; "" = not watched.
-	Device string
+	Model  string
+	Engine Engine
+	Role   Role
 	// MaxContext is the longest prompt the pod takes, in tokens; 0 = not told.
 	MaxContext int
 	// PrefillRate is this pod's peak prefill rate in tokens per second where its
 	// hardware differs from its model's reference; 0 = as the reference.
 	PrefillRate float64
+	Adapters    []string
+	Name        string // unique; defaults to Address
+	Address     string // host:port as configured: IPv4, [IPv6] or a DNS name
+	Ranks       int    // data-parallel ranks, at least 1
+	// Events and Replay are endpoints (tcp://host:port) per rank, Bind the
+	// local endpoint at which the engine's publisher dials us. Empty = none.
+	Events []string
+	Replay []string
+	Bind   string
+	// Pull is how often events are fetched from the engine over HTTP
+	// (TensorRT-LLM); 0 = not so.
+	Pull    time.Duration
+	Metrics string // URL of the metrics page
+	// Device names the pod's accelerators as the node's device exporter labels
+	// them (telemetry.GPU.Names), separated by commas; "" = not watched.
+	Device string
+	// MaxCPULoRAs is how many adapters the pod keeps loaded where that is more than
+	// it computes with at once (vLLM's flag of this name); 0 = not told.
+	MaxCPULoRAs int
+	// BlockSize is the tokens per KV block that the operator believes the engine
+	// has, 0 = not told. It counts until the events tell, and is held against them.
+	BlockSize int
 }
 
-// Pod is one pod at one instant. It is immutable: a change makes a new Pod.
+// HasEvents reports whether a source of KV events is known.
+func (s *Spec) HasEvents() bool { return len(s.Events) > 0 || s.Bind != "" || s.Pull > 0 }
+
+// Pod is one pod at one instant. It is immutable: a change makes a new Pod. What
+// every decision reads of it comes first, in two cache lines.
 type Pod struct {
-	ID      ID
-	Spec    Spec
-	Addr    netip.AddrPort // resolved; invalid while a DNS name has no address
-	Target  string         // canonical "ip:port" ("[ip6]:port"), "" while unresolved
-	Members []Member       // one per rank, in rank order
+	ID ID
 	// Draining pods finish what they have and are not picked.
 	Draining bool
 	// Epoch grows each time a pod is added, so that counters of an earlier pod
 	// of the same name or ID are never mixed with this one's.
-	Epoch uint64
+	Epoch   uint64
+	Target  string   // canonical "ip:port" ("[ip6]:port"), "" while unresolved
+	Members []Member // one per rank, in rank order
+	Spec    Spec
+	Addr    netip.AddrPort // resolved; invalid while a DNS name has no address
 }
 
 // Set is an immutable snapshot of the fleet.
@@ -56,6 +70,7 @@ type Set struct {
 	Pods  []*Pod // in order of ID; no nil entries
 	byID  []*Pod // indexed by ID, nil where free
 	owner []*Pod // indexed by Member
+	place []int  // of a member's pod in Pods, indexed by Member; -1 = nobody's
 }
 
 // ByID returns the pod with this ID, or nil.
@@ -78,6 +93,14 @@ func (s *Set) Owner(m Member) (p *Pod, rank int) {
 		}
 	}
 	return nil, 0
+}
+
+// Place returns where in Pods the pod stands that a member belongs to, or -1.
+func (s *Set) Place(m Member) int {
+	if int(m) < len(s.place) {
+		return s.place[m]
+	}
+	return -1
 }
 
 // ByTarget returns the pod with this canonical address, or nil. It is a linear
@@ -221,6 +244,15 @@ func (t *Table) publish(edit func([]*Pod) []*Pod) {
 	for _, p := range s.byID {
 		if p != nil {
 			s.Pods = append(s.Pods, p)
+		}
+	}
+	s.place = make([]int, len(s.owner))
+	for i := range s.place {
+		s.place[i] = -1
+	}
+	for i, p := range s.Pods {
+		for _, m := range p.Members {
+			s.place[m] = i
 		}
 	}
 	t.cur.Store(s)

@@ -39,6 +39,11 @@ func TestTableHandsOutDenseNumbers(t *testing.T) {
 	if p, rank := s.Owner(2); p != b || rank != 1 {
 		t.Errorf("Owner(2) = %v rank %d, want b rank 1", p, rank)
 	}
+	for m, want := range []int{0, 1, 1, -1} {
+		if got := s.Place(pod.Member(m)); got != want {
+			t.Errorf("member %d stands in place %d, want %d", m, got, want)
+		}
+	}
 	if p, _ := s.Owner(3); p != nil {
 		t.Errorf("Owner(3) = %v, want none", p)
 	}
