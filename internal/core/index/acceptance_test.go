@@ -50,7 +50,7 @@ func TestDepth(t *testing.T) {
 		}
 		r.depth(r1, p, 2)
 	})
-	t.Run("IX-06", func(t *testing.T) {
+	t.Run("IX-06 KV-30", func(t *testing.T) {
 		r := filled(t)
 		r.store(r2, gpu, top, hashes(1, 4), four)
 		r.remove(r1, gpu, 1)
@@ -106,9 +106,9 @@ func TestDepth(t *testing.T) {
 			t.Errorf("%d blocks, want 4", n)
 		}
 	})
-	t.Run("IX-11", func(t *testing.T) {
+	t.Run("IX-11 KV-47", func(t *testing.T) {
 		r := newRig(t, Options{})
-		r.store(r1, gpu, 0, hashes(7, 7), p[:16]) // KV-47: the root, 0 is not known
+		r.store(r1, gpu, 0, hashes(7, 7), p[:16]) // the root, 0 is not known
 		r.depth(r1, p, 1)
 		r.store(r1, gpu, 7, []uint64{0}, p[16:32])
 		r.depth(r1, p, 2)
@@ -123,7 +123,7 @@ func TestDepth(t *testing.T) {
 
 func TestTiers(t *testing.T) {
 	p := tokens(1, 6*16)
-	t.Run("IX-20 IX-21 IX-22", func(t *testing.T) {
+	t.Run("IX-20 IX-21 IX-22 KV-28", func(t *testing.T) {
 		r := newRig(t, Options{})
 		r.store(r1, gpu, top, hashes(1, 4), p[:64])
 		r.store(r1, host, top, hashes(1, 2), p[:32])
@@ -140,7 +140,7 @@ func TestTiers(t *testing.T) {
 		r.store(r1, disk, 5, hashes(6, 6), p[80:])
 		r.tiers(r1, p, 3, 2, 1)
 	})
-	t.Run("IX-24", func(t *testing.T) { // KV-29
+	t.Run("IX-24 KV-29", func(t *testing.T) {
 		r := newRig(t, Options{})
 		r.store(r1, gpu, top, hashes(1, 4), p[:64])
 		e := &event.Event{Kind: event.Stored, Tier: host, Hashes: []uint64{1, 2, 3, 4, 99}}
@@ -150,7 +150,7 @@ func TestTiers(t *testing.T) {
 		r.remove(r1, gpu, 1, 2, 3, 4)
 		r.tiers(r1, p, 0, 4)
 	})
-	t.Run("IX-25", func(t *testing.T) { // KV-36
+	t.Run("IX-25 KV-36", func(t *testing.T) {
 		for medium, want := range map[string]event.Tier{"GPU": gpu, "gpu": gpu, "": gpu, "CPU": host,
 			"CPU_PINNED": host, "CPU_TIER1": host, "DISK": disk, "SHARED_STORAGE": event.TierRemote} {
 			if tier, _, known := event.Medium(medium); tier != want || !known {
@@ -163,7 +163,7 @@ func TestTiers(t *testing.T) {
 		r.apply(r1, e, SharedMedium)
 		r.depth(r1, p, 0)
 	})
-	t.Run("IX-26", func(t *testing.T) { // KV-31
+	t.Run("IX-26 KV-31", func(t *testing.T) {
 		r := newRig(t, Options{})
 		for _, m := range []pod.Member{r1, r2} {
 			r.store(m, gpu, top, hashes(1, 4), p[:64])
@@ -186,7 +186,7 @@ func TestTiers(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	})
-	t.Run("IX-28", func(t *testing.T) { // KV-27
+	t.Run("IX-28 KV-27", func(t *testing.T) {
 		r := newRig(t, Options{})
 		for range 2 {
 			r.store(r1, gpu, top, hashes(1, 1), p[:16])
@@ -201,7 +201,9 @@ func TestTiers(t *testing.T) {
 		for range 10 { // an engine that only repeats itself cannot inflate for ever
 			r.store(r1, gpu, top, hashes(1, 1), p[:16])
 		}
-		r.remove(r1, gpu, 1, 1, 1, 1)
+		r.remove(r1, gpu, 1, 1, 1)
+		r.depth(r1, p, 1)
+		r.remove(r1, gpu, 1) // the fourth
 		r.depth(r1, p, 0)
 	})
 	t.Run("KV-52", func(t *testing.T) { // more copies than the engine has blocks
@@ -233,7 +235,7 @@ func TestTiers(t *testing.T) {
 
 func TestNamespaces(t *testing.T) {
 	p := tokens(1, 64)
-	t.Run("IX-30", func(t *testing.T) { // KV-06, KV-41
+	t.Run("IX-30 KV-06", func(t *testing.T) {
 		r := newRig(t, Options{})
 		e := r.event(gpu, top, hashes(1, 4), p)
 		e.LoRA, e.LoRAID = "x", 1
@@ -249,7 +251,7 @@ func TestNamespaces(t *testing.T) {
 			t.Errorf("another model: %v", other)
 		}
 	})
-	t.Run("IX-31", func(t *testing.T) { // KV-42
+	t.Run("IX-31 KV-42", func(t *testing.T) {
 		r := newRig(t, Options{})
 		for i, salt := range []string{"", "a", "b"} {
 			e := r.event(gpu, top, hashes(uint64(10*i+1), uint64(10*i+i+1)), p[:16*(i+1)])
@@ -257,7 +259,7 @@ func TestNamespaces(t *testing.T) {
 			r.apply(r1, e, Applied)
 		}
 		for i, salt := range []string{"", "a", "b", "c"} {
-			if got := r.lookup(block.Prompt{Tokens: p, Cut: -1, Salt: salt})[r1].Depth; got != (i+1)%4 {
+			if got := r.lookup(block.Prompt{Tokens: p, Cut: -1, Salt: salt})[r1].Depth; int(got) != (i+1)%4 {
 				t.Errorf("salt %q: depth %d", salt, got)
 			}
 		}
@@ -266,7 +268,16 @@ func TestNamespaces(t *testing.T) {
 		if got := r.lookup(block.Prompt{Tokens: p, Cut: -1, Salt: "a"})[r1].Depth; got != 3 {
 			t.Errorf("child of a salted block: depth %d", got)
 		}
-		e := r.event(gpu, 13, hashes(14, 14), p[48:64])
+		// Nor does a fork off it state one; what hangs below the fork may.
+		fork := tokens(2, 32)
+		r.store(r1, gpu, 12, hashes(113, 113), fork[:16])
+		e := r.event(gpu, 113, hashes(114, 114), fork[16:])
+		e.HasSalt, e.Salt = true, "a"
+		r.apply(r1, e, Applied)
+		if got := r.lookup(block.Prompt{Tokens: slices.Concat(p[:32], fork), Cut: -1, Salt: "a"})[r1].Depth; got != 4 {
+			t.Errorf("grandchild of a salted block: depth %d", got)
+		}
+		e = r.event(gpu, 13, hashes(14, 14), p[48:64])
 		e.HasSalt, e.Salt = true, "b"
 		r.apply(r1, e, OtherSpace) // KV-17
 		e.HasSalt, e.LoRA = false, "x"
@@ -299,6 +310,19 @@ func TestNamespaces(t *testing.T) {
 		e.Extra = []uint64{0, 0, 77, 0}
 		r.apply(r1, e, Applied)
 		r.depth(r1, p, 2)
+		e.Hashes, e.Tokens, e.Extra = hashes(11, 13), p[:48], []uint64{0, 0, 78} // another image in the same place
+		r.apply(r1, e, Applied)
+		r.remove(r1, gpu, 3)
+		r.apply(r1, r.event(gpu, 13, hashes(14, 14), p[48:]), Applied) // below the other
+		ids := map[place]bool{}
+		for _, h := range []uint64{4, 13, 14} {
+			at, ok := r.ix.member(r1).rev.lookup(h)
+			if place := r.ix.member(r1).rev.log.place(at); !ok || ids[place] {
+				t.Errorf("hash %d shares its place with one behind another image", h)
+			} else {
+				ids[place] = true
+			}
+		}
 		r.store(r2, gpu, top, hashes(1, 4), p)
 		if x := r.lookup(block.Prompt{Tokens: p, Cut: 40})[r2]; x.Depth != 2 {
 			t.Errorf("image at token 40: depth %d", x.Depth)
@@ -311,7 +335,7 @@ func TestNamespaces(t *testing.T) {
 
 func TestOrphans(t *testing.T) {
 	p := tokens(1, 64)
-	t.Run("IX-40", func(t *testing.T) { // KV-48
+	t.Run("IX-40 KV-48", func(t *testing.T) {
 		r := newRig(t, Options{})
 		r.apply(r1, r.event(gpu, 2, hashes(3, 4), p[32:]), Parked)
 		r.depth(r1, p, 0)
@@ -327,21 +351,32 @@ func TestOrphans(t *testing.T) {
 		r.now += int64(6 * time.Second)
 		r.store(r1, gpu, top, hashes(1, 2), p[:32])
 		r.depth(r1, p, 2)
-		for i := range uint64(maxOrphans) {
+		for i := range uint64(1024) {
 			r.apply(r1, r.event(gpu, 1000+i, hashes(10000+i, 10000+i), p[:16]), Parked)
 		}
 		r.apply(r1, r.event(gpu, 999, hashes(9, 9), p[:16]), OrphanLost)
-		if s := r.stats(r1); s.OrphansNow != maxOrphans || s.OrphansLost != 2 {
+		if s := r.stats(r1); s.OrphansNow != 1024 || s.OrphansLost != 2 {
 			t.Errorf("%+v", s)
 		}
 		r.wait(6 * time.Second)
 		if s := r.stats(r1); s.OrphansNow != 0 || s.OrphanBlocks != 0 {
 			t.Errorf("%+v", s)
 		}
-		big := make([]uint64, maxOrphanBlocks/2+1)
+		big := hashes(1<<20, 1<<20+65_535)
 		many := make([]uint32, 16*len(big))
 		r.apply(r1, r.event(gpu, 999, big, many), Parked)
-		r.apply(r1, r.event(gpu, 999, big, many), OrphanLost)
+		r.apply(r1, r.event(gpu, 999, big[:1], many[:16]), OrphanLost) // block 65,537
+		if s := r.stats(r1); s.OrphanBlocks != 65_536 {
+			t.Errorf("%+v", s)
+		}
+		r.wait(5 * time.Second) // its parent comes at the last moment
+		if s := r.stats(r1); s.OrphansNow != 1 {
+			t.Errorf("after 5 s: %+v", s)
+		}
+		r.wait(1)
+		if s := r.stats(r1); s.OrphansNow != 0 {
+			t.Errorf("after more than 5 s: %+v", s)
+		}
 	})
 	t.Run("IX-42", func(t *testing.T) {
 		r := newRig(t, Options{})
@@ -368,7 +403,7 @@ func TestOrphans(t *testing.T) {
 			t.Errorf("%d parked", s.OrphansNow)
 		}
 	})
-	t.Run("IX-46", func(t *testing.T) { // KV-26
+	t.Run("IX-46 KV-26", func(t *testing.T) {
 		r := newRig(t, Options{})
 		r.store(r1, gpu, top, hashes(1, 4), p)
 		r.remove(r1, gpu, 4)
@@ -456,7 +491,7 @@ func TestSizes(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	})
-	t.Run("IX-75", func(t *testing.T) { // KV-34
+	t.Run("IX-75 KV-34", func(t *testing.T) {
 		r := newRig(t, Options{})
 		r.size = 528
 		r.store(r1, gpu, top, hashes(1, 1), p[:528])
@@ -542,7 +577,7 @@ func TestManyMembers(t *testing.T) {
 		}
 		got := r.lookup(block.Prompt{Tokens: p, Cut: -1})
 		for i, m := range ids {
-			if got[m].Depth != i+1 {
+			if int(got[m].Depth) != i+1 {
 				t.Errorf("member %d: %+v", m, got[m])
 			}
 		}
@@ -551,7 +586,7 @@ func TestManyMembers(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 	})
-	t.Run("IX-62", func(t *testing.T) { // KV-39: a rank is a member
+	t.Run("IX-62 KV-39", func(t *testing.T) { // a rank is a member
 		r := newRig(t, Options{})
 		r.store(r2, gpu, top, hashes(1, 4), p[:64])
 		r.depth(r1, p, 0)

@@ -25,7 +25,7 @@ const (
 	OtherSpace           // states another adapter or salt than its parent's
 	Sparse               // tokens and hashes do not align
 	SharedMedium         // a medium that belongs to no member
-	Full                 // the member's reverse map has no room left
+	Full                 // the member has no room for more hashes
 	Unregistered         // nobody announced the member
 	NumVerdicts
 )
@@ -39,6 +39,10 @@ func (v Verdict) String() string {
 	}
 	return "unknown"
 }
+
+// fewKeys is up to how many blocks a store counts as one of decoding: a block of
+// each hash at page 16, a few with speculation.
+const fewKeys = 4
 
 // orphaned is internal: store found no parent, Apply decides between Parked and
 // OrphanLost.
@@ -64,13 +68,19 @@ func (ix *Index) Apply(id pod.Member, e *event.Event, now int64) Outcome {
 	}
 	m.mu.Lock()
 	o := ix.apply(m, e, now, second)
-	if m.capacity > 0 {
-		o.Inflated = m.checkCapacity()
-	}
-	m.stats.Verdicts[o.Verdict]++
-	m.stats.Unknown += uint64(o.Unknown)
+	o.Inflated = m.book(&o)
 	m.mu.Unlock()
 	return o
+}
+
+// book counts what became of an event, and reports whether the member holds more
+// than its engine can.
+func (m *member) book(o *Outcome) (inflated bool) {
+	m.stats.Verdicts[o.Verdict]++
+	if o.Unknown > 0 { // mostly not, and the count stands elsewhere
+		m.stats.Unknown += uint64(o.Unknown)
+	}
+	return m.capacity > 0 && m.checkCapacity()
 }
 
 func (ix *Index) apply(m *member, e *event.Event, now int64, second uint32) (o Outcome) {
@@ -79,6 +89,9 @@ func (ix *Index) apply(m *member, e *event.Event, now int64, second uint32) (o O
 		return o
 	}
 	if e.Shared || e.Tier >= event.NumTiers {
+		if e.Kind == event.Removed && e.Tier == event.TierAll && !e.Shared {
+			return ix.removeEverywhere(m, e, now, second)
+		}
 		o.Verdict = SharedMedium
 		return o
 	}
@@ -96,6 +109,7 @@ func (ix *Index) apply(m *member, e *event.Event, now int64, second uint32) (o O
 		o.Unknown = ix.remove(m, e.Tier, e.Hashes)
 	case len(e.Tokens) == 0:
 		o.Unknown = ix.storeNamed(m, e, second)
+	case ix.grow(m, e, second):
 	default:
 		o = ix.applyStore(m, e, now, second)
 		if o.Verdict != Applied {
@@ -112,7 +126,7 @@ func (ix *Index) disown(m *member, hashes []uint64) {
 		if at, ok := m.rev.lookup(hash); ok {
 			ix.unplace(m, at, due{})
 		}
-		if c := m.chunks[hash]; c != nil {
+		if c := m.chunks.byHash[hash]; c != nil {
 			ix.dropChunk(m, hash, c)
 		}
 	}
@@ -127,7 +141,7 @@ func (ix *Index) applyStore(m *member, e *event.Event, now int64, second uint32)
 		return Outcome{Verdict: OtherSize}
 	}
 	m.sink = m.rev.warm(e.Parent, e.Hashes) // arrives while the tokens are hashed
-	var few [4]block.Key                    // decoding: a buffer of each member would be one more miss
+	var few [fewKeys]block.Key              // decoding: a buffer of each member would be one more miss
 	keys := few[:0]
 	if n := len(e.Hashes) * span; n > len(few) {
 		m.keys = slices.Grow(m.keys[:0], n)

@@ -19,11 +19,19 @@ import (
 // go in, and for every request that events can predict, the cached tokens the
 // engine reported must come out.
 func TestCaptures(t *testing.T) {
+	cases := map[string]string{ // KV-52 is every capture's
+		"vllm-0.32.0/llama": "KV-49 ", "vllm-0.32.0/qwen3": "KV-49 ", "vllm-0.32.0/dialin": "KV-49 ", "vllm-0.32.0/reannounce": "KV-49 ",
+		"vllm-0.23.0/llama": "KV-49 ", "sglang-0.5.23/llama": "KV-49 ", "vllm-0.32.0/gemma3": "KV-50 ", "vllm-0.32.0/dp2": "KV-51 ",
+	}
 	for _, c := range testdata.Captures(t) {
-		t.Run(c.Name, func(t *testing.T) {
+		t.Run(cases[c.Name]+"KV-52 "+c.Name, func(t *testing.T) {
 			r := newReplayed(t, c)
 			expect(t, c, r.check(t))
 		})
+		delete(cases, c.Name)
+	}
+	for name, id := range cases {
+		t.Errorf("%s: no capture %s", id, name)
 	}
 }
 
@@ -176,7 +184,7 @@ func (r *replayed) predict(ix *index.Index, m pod.Member, q *testdata.Request) i
 	ix.Lookup(&p, &r.out)
 	for _, x := range r.out.Matches {
 		if x.Member == m {
-			return q.Usable(x.Depth*x.Size, x.Size)
+			return q.Usable(int(x.Depth*x.Size), int(x.Size))
 		}
 	}
 	return 0

@@ -17,11 +17,39 @@ type chunk struct {
 
 func (c *chunk) on(t event.Tier) bool { return c.tiers>>t&1 != 0 }
 
+// maxChunkParts bounds the chunks of one member by the parts they have, one per
+// run that a chunk crosses. Chunks of 256 tokens, LMCache's, mostly lie in one run:
+// a million of them are 268 million tokens, which at 70 KB each, a compressed
+// cache's, are 19 TB.
+const maxChunkParts = 1 << 20
+
+// chunks are those of a member, by hash.
+type chunks struct {
+	byHash map[uint64]*chunk
+	parts  int // in all paths
+}
+
+// room reports whether chunks of so many blocks fit, were each block to lie in a
+// run of its own.
+func (cs *chunks) room(blocks int) bool { return cs.parts+blocks <= maxChunkParts }
+
+// add takes in a chunk whose hash is not there yet.
+func (cs *chunks) add(hash uint64, c *chunk) {
+	if cs.byHash == nil {
+		cs.byHash = map[uint64]*chunk{}
+	}
+	cs.byHash[hash] = c
+	cs.parts += len(c.path)
+}
+
+// forget takes a chunk out. What it covers is the caller's business.
+func (cs *chunks) forget(hash uint64, c *chunk) {
+	delete(cs.byHash, hash)
+	cs.parts -= len(c.path)
+}
+
 // enterChunks writes the hashes of a laid chain of chunks down.
 func (ix *Index) enterChunks(m *member, c *chain, path []stretch, second uint32) {
-	if m.chunks == nil {
-		m.chunks = map[uint64]*chunk{}
-	}
 	t := c.layer.tier()
 	ix.share(m, c.layer, path)
 	rest := slices.Clone(path)
@@ -31,7 +59,7 @@ func (ix *Index) enterChunks(m *member, c *chain, path []stretch, second uint32)
 	for _, hash := range c.hashes {
 		front, more := cut(rest, uint32(c.span))
 		rest = more
-		old := m.chunks[hash]
+		old := m.chunks.byHash[hash]
 		elsewhere := old != nil && !samePath(old.path, front)
 		if elsewhere && c.late {
 			late := &chunk{path: front, tiers: 1 << t}
@@ -44,7 +72,7 @@ func (ix *Index) enterChunks(m *member, c *chain, path []stretch, second uint32)
 		}
 		switch {
 		case old == nil:
-			m.chunks[hash] = &chunk{path: front, tiers: 1 << t, stored: second}
+			m.chunks.add(hash, &chunk{path: front, tiers: 1 << t, stored: second})
 			continue
 		case old.on(t):
 			old.again[t] = min(old.again[t]+1, maxAgain)
@@ -82,7 +110,7 @@ func (ix *Index) unshare(m *member, l layer, path []stretch) {
 
 // removeChunk takes a chunk from a tier; false when there is no such chunk.
 func (ix *Index) removeChunk(m *member, hash uint64, t event.Tier) bool {
-	c := m.chunks[hash]
+	c := m.chunks.byHash[hash]
 	if c == nil {
 		return false
 	}
@@ -95,7 +123,7 @@ func (ix *Index) removeChunk(m *member, hash uint64, t event.Tier) bool {
 	}
 	ix.lowerChunk(m, c, t)
 	if c.tiers == 0 {
-		delete(m.chunks, hash)
+		m.chunks.forget(hash, c)
 	}
 	return true
 }
@@ -107,7 +135,7 @@ func (ix *Index) dropChunk(m *member, hash uint64, c *chunk) {
 			ix.lowerChunk(m, c, t)
 		}
 	}
-	delete(m.chunks, hash)
+	m.chunks.forget(hash, c)
 }
 
 func (ix *Index) lowerChunk(m *member, c *chunk, t event.Tier) {

@@ -28,7 +28,7 @@ func (ix *Index) clear(m *member, drop func(layer) bool) {
 	}
 	lost := func(l layer) bool { return hybrid && l.window() || l.announced() && drop(l) }
 	runs = append(runs, m.rev.clear(drop)...)
-	for hash, c := range m.chunks {
+	for hash, c := range m.chunks.byHash {
 		before := c.tiers
 		for t := range event.NumTiers {
 			if drop(layer(t) | layerChunk) {
@@ -43,7 +43,7 @@ func (ix *Index) clear(m *member, drop func(layer) bool) {
 			runs = append(runs, s.run)
 		}
 		if c.tiers == 0 {
-			delete(m.chunks, hash)
+			m.chunks.forget(hash, c)
 		}
 	}
 	m.others.clear(lost)
@@ -59,17 +59,13 @@ func (ix *Index) clear(m *member, drop func(layer) bool) {
 func (ix *Index) forget(m *member, runs []uint32, lost func(layer) bool) {
 	slices.Sort(runs)
 	for _, id := range slices.Compact(runs) {
-		r := ix.runs.get(id)
-		if r == nil { // reaped with a child of it just now
-			continue
+		// It may have been reaped with a child of it just now, and the id may even
+		// be in use again: then the member holds nothing there.
+		if r := ix.runs.lock(id); r != nil {
+			r.forget(m.id, lost)
+			ix.reap(r)
+			r.shard.unlock()
 		}
-		r.shard.lock()
-		// The id may be in use again by now: then the member holds nothing there.
-		if now := ix.runs.get(id); now != nil && !now.dead && now.shard == r.shard {
-			now.forget(m.id, lost)
-			ix.reap(now)
-		}
-		r.shard.unlock()
 	}
 }
 
@@ -114,7 +110,7 @@ func (ix *Index) drop(m *member) {
 	ix.clear(m, func(layer) bool { return true })
 	m.rev.pool.put(m.rev.table)
 	m.rev = reverse{secret: m.rev.secret, pool: m.rev.pool, hint: m.rev.hint}
-	m.others, m.chunks, m.parked = nil, nil, orphans{}
+	m.others, m.chunks, m.parked = nil, chunks{}, orphans{}
 	m.groups, m.sizing, m.named = groups{}, sizing{}, named{}
 	ix.setSize(m, 0)
 }

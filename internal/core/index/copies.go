@@ -79,8 +79,9 @@ func (m *reverse) forgetAllAgain(t event.Tier) {
 
 // others counts further hashes that one place goes by: an engine can hash equal
 // tokens differently for reasons its events do not show. It is rare, so only
-// what is above one is in the map.
-type others map[placeLayer]uint16
+// what is above one is in the map. 32 bits cannot wrap: a hash counts once per
+// place and layer, and a member has at most 2^24 of them (seglog.room).
+type others map[placeLayer]uint32
 
 type placeLayer struct {
 	place

@@ -109,6 +109,7 @@ func (c *coverage) has(l layer, a, b uint32) bool {
 // hold adds [a, b) of l for m. When part of it was held before, it returns the
 // coverage as it was, else nil. The shard is locked and the keys are published.
 func (r *run) hold(m pod.Member, l layer, a, b uint32) (before *coverage) {
+	r.step(stageCover, b)
 	c := r.cover.Load()
 	if c == nil {
 		c = newCoverage(1)
@@ -157,6 +158,7 @@ func (r *run) hold(m pod.Member, l layer, a, b uint32) (before *coverage) {
 
 // release takes [a, b) of l from m. The shard is locked; the caller reaps.
 func (r *run) release(m pod.Member, l layer, a, b uint32) {
+	r.step(stageRelease, a)
 	c := r.cover.Load()
 	if c == nil {
 		return

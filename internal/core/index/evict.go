@@ -14,11 +14,17 @@ const evictShare = 20
 // What blocks cost, for the budget in bytes. What a run has beside its keys: its
 // object, a coverage of one group, a slot each among its parent's children and in
 // the run table. A hash: eight bytes in the log, a sixteenth of a segment's
-// header, and a slot of the table, which is at most 4/7 full.
+// header, and a slot of the table, which is at most 4/7 full. A chunk and a part of
+// it, a further hash of a place, a parked block: objects and map entries, by what
+// a million of each take (TestBytesAreCounted).
 const (
-	keyBytes  = 8
-	runBytes  = 224
-	hashBytes = 24
+	keyBytes   = 8
+	runBytes   = 256
+	hashBytes  = 24
+	chunkBytes = 88
+	partBytes  = 24
+	otherBytes = 28
+	parkBytes  = 112
 )
 
 // budget is an amount of memory.
@@ -29,8 +35,9 @@ type budget struct {
 
 func (b budget) within(max budget) bool { return b.blocks <= max.blocks && b.bytes <= max.bytes }
 
-// used is what the index holds. Each member is locked for an instant.
-func (ix *Index) used() (b budget) {
+// used is what the index holds, and how much of it is parked. Each member is
+// locked for an instant.
+func (ix *Index) used() (b budget, parked int64) {
 	for i := range ix.shards {
 		blocks, room, runs := ix.shards[i].size()
 		b.blocks += blocks
@@ -39,11 +46,14 @@ func (ix *Index) used() (b budget) {
 	for i := range ix.members {
 		if m := ix.members[i].Load(); m != nil {
 			m.mu.Lock()
-			b.bytes += int64(m.rev.live+m.resident()) * hashBytes
+			b.bytes += int64(m.rev.live+m.resident())*hashBytes + int64(len(m.others))*otherBytes
+			b.bytes += int64(len(m.chunks.byHash))*chunkBytes + int64(m.chunks.parts)*partBytes
+			parked += int64(m.parked.blocks) * parkBytes
 			m.mu.Unlock()
 		}
 	}
-	return b
+	b.bytes += parked
+	return b, parked
 }
 
 // evict keeps the memory caps: it drops whole runs without children, those first
@@ -53,26 +63,48 @@ func (ix *Index) used() (b budget) {
 // What a run's hashes cost is only estimated while choosing (a hash on two tiers
 // is one hash), so the account is taken anew after each round, and the next one
 // makes up for what was missing.
+//
+// Parked stores go before any run where they take more than what an eviction
+// frees: nobody can ask for them.
 func (ix *Index) evict() {
-	used := ix.used()
+	used, parked := ix.used()
+	if used.bytes > ix.max.bytes && parked > ix.max.bytes/evictShare {
+		ix.unpark()
+		used, _ = ix.used()
+	}
 	if !used.within(ix.max) {
 		target := budget{ix.max.blocks - ix.max.blocks/evictShare, ix.max.bytes - ix.max.bytes/evictShare}
 		for !used.within(target) && ix.evictOldest(used, target) {
-			used = ix.used()
+			used, _ = ix.used()
 		}
 	}
 	ix.sweep.bytes.Store(used.bytes)
 }
 
+// unpark gives up all that is parked.
+func (ix *Index) unpark() {
+	for i := range ix.members {
+		if m := ix.members[i].Load(); m != nil {
+			m.mu.Lock()
+			m.stats.OrphansLost += uint64(m.parked.events)
+			m.parked = orphans{}
+			m.mu.Unlock()
+		}
+	}
+}
+
 // evictOldest evicts until the estimate is within the target, and reports
-// whether anything was. A parent takes its place among the leaves as soon as it
+// whether anything was. Where it is the bytes that are too many, the estimate may
+// be far too low (a block can go by many hashes), so a round then takes no more
+// than a share of the blocks. A parent takes its place among the leaves as soon as it
 // is one: cold chains go from the tail to the head before a fresh leaf does.
 func (ix *Index) evictOldest(used, target budget) bool {
 	oldest := ix.leaves()
 	heap.Init(&oldest)
 	var victims []*run
 	holders := bitset{}
-	for len(oldest) > 0 && !used.within(target) {
+	floor := min(target.blocks, used.blocks-max(used.blocks/evictShare, 1))
+	for len(oldest) > 0 && !used.within(target) && used.blocks > floor {
 		r, freed := ix.evictRun(heap.Pop(&oldest).(leaf).id, &holders)
 		if r == nil {
 			continue
@@ -81,7 +113,7 @@ func (ix *Index) evictOldest(used, target budget) bool {
 		used.blocks -= freed.blocks
 		used.bytes -= freed.bytes
 		ix.evicted.Add(uint64(freed.blocks))
-		if r.parent.parent == nil { // a shard's root
+		if r.parent.isRoot() {
 			continue
 		}
 		if up, ok := ix.leaf(r.parent.id); ok {
@@ -95,7 +127,7 @@ func (ix *Index) evictOldest(used, target budget) bool {
 		}
 	}
 	for _, r := range victims {
-		ix.runs.free(r.id)
+		ix.free(r)
 	}
 	return len(victims) > 0
 }
@@ -127,25 +159,22 @@ func (ix *Index) leaves() (out leafHeap) {
 
 // leaf tells whether the run of this id can be evicted.
 func (ix *Index) leaf(id uint32) (leaf, bool) {
-	r := ix.runs.get(id)
+	r := ix.runs.lock(id)
 	if r == nil {
 		return leaf{}, false
 	}
-	r.shard.lock()
 	defer r.shard.unlock()
-	return leaf{id, r.read.Load()}, !r.dead && r.expect == nil && r.kidCount() == 0
+	return leaf{id, r.read.Load()}, r.expect == nil && r.kidCount() == 0
 }
 
 // evictRun takes a run out of the trie and adds its holders to those given; nil
 // if it is not a leaf any more.
 func (ix *Index) evictRun(id uint32, holders *bitset) (r *run, freed budget) {
-	if r = ix.runs.get(id); r == nil {
+	if r = ix.runs.lock(id); r == nil {
 		return nil, freed
 	}
-	sh := r.shard
-	sh.lock()
-	defer sh.unlock()
-	if r = ix.runs.get(id); r == nil || r.shard != sh || r.dead || r.expect != nil || r.kidCount() > 0 {
+	defer r.shard.unlock()
+	if r.expect != nil || r.kidCount() > 0 {
 		return nil, freed
 	}
 	freed = budget{int(r.n.Load()), int64(r.cap)*keyBytes + runBytes}
@@ -186,7 +215,7 @@ func (ix *Index) forgetDead(m *member) {
 			delete(m.others, p)
 		}
 	}
-	for hash, c := range m.chunks {
+	for hash, c := range m.chunks.byHash {
 		if slices.ContainsFunc(c.path, func(s stretch) bool { return dead(s.run) }) {
 			ix.dropChunk(m, hash, c)
 		}

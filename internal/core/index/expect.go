@@ -11,8 +11,8 @@ import (
 
 // Expectation is a prompt that was placed on a member and is about to be in its
 // cache: followers of the same prefix count it before the engine has announced
-// it. It holds until the request ends, since a running request pins its blocks.
-// The zero value is an expectation of nothing.
+// it. It holds until it is released or expires. The zero value is an expectation
+// of nothing.
 type Expectation struct{ e *expectation }
 
 // Release ends the expectation. Only the first call has an effect, and none
@@ -23,11 +23,22 @@ func (x Expectation) Release() {
 	}
 }
 
+// Expire ends the expectation at the first Sweep from time at (ns) on: by then
+// the engine has announced what it holds. Any goroutine may call it.
+func (x Expectation) Expire(at int64) {
+	if x.e != nil {
+		x.e.m.expected.mu.Lock()
+		x.e.until = at
+		x.e.m.expected.mu.Unlock()
+	}
+}
+
 type expectation struct {
 	ix    *Index
 	m     *member
 	size  int
 	steps []expectStep // in prompt order; nil once released
+	until int64        // ns: when it expires, 0 = it does not; the member's expectations guard it
 }
 
 // expectStep is a stretch [from, to) of a run of the path that is expected on a
@@ -52,7 +63,7 @@ const fallbackSize = 16
 var keyBuffers = sync.Pool{New: func() any { return new([]block.Key) }}
 
 // Expect counts the full blocks of p as held by the member until the
-// expectation is released. Any goroutine may call it.
+// expectation ends. Any goroutine may call it.
 func (ix *Index) Expect(id pod.Member, p *block.Prompt) Expectation {
 	m := ix.member(id)
 	if m == nil {
@@ -84,6 +95,15 @@ func (ix *Index) Expect(id pod.Member, p *block.Prompt) Expectation {
 	ix.sizes.use(size)
 	ix.layExpected(e, keys, sp, (len(p.Tokens)-1)/size)
 	return Expectation{e}
+}
+
+// ExpectedSize is the member's block size as far as it is known: by its events,
+// else by what its engine told, else the fallback.
+func (ix *Index) ExpectedSize(id pod.Member) int {
+	if m := ix.member(id); m != nil {
+		return m.expectSize()
+	}
+	return fallbackSize
 }
 
 func (m *member) expectSize() int {
@@ -133,6 +153,17 @@ func (x *expectations) releaseAll() {
 	defer x.mu.Unlock()
 	for e := range x.live {
 		e.end()
+	}
+}
+
+// expire ends the member's expectations whose time has come.
+func (x *expectations) expire(now int64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for e := range x.live {
+		if e.until != 0 && e.until <= now {
+			e.end()
+		}
 	}
 }
 

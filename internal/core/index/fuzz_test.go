@@ -28,11 +28,19 @@ type world struct {
 	out   Result
 	// capped: eviction is at work, so the index may know less than the oracle.
 	capped bool
+	told   []told
+}
+
+// told is an event that the world applied.
+type told struct {
+	m pod.Member
+	e event.Event
 }
 
 const (
 	worldSeqs   = 12
 	worldBlocks = 40
+	worldKinds  = 6 // further hashes of one place, by kind
 )
 
 // worldMembers lie in different words of a set.
@@ -72,7 +80,7 @@ func newWorld(t testing.TB, data []byte) *world {
 			copy(p.Tokens, q.Tokens[:r.IntN(worldBlocks)*w.size])
 			p.LoRA, p.Salt = q.LoRA, q.Salt
 		}
-		if r.IntN(4) == 0 {
+		if r.IntN(3) == 0 {
 			p.LoRA = []string{"", "a", "b"}[r.IntN(3)]
 			p.Salt = []string{"", "s"}[r.IntN(2)]
 		}
@@ -140,6 +148,8 @@ func (w *world) step() {
 		w.now += int64(w.byte()%8) * int64(time.Second)
 		w.ix.Sweep(w.now)
 		w.o.expire(w.now)
+	case op < 249:
+		w.crowd(m, s)
 	case op < 252:
 		e := &event.Event{Kind: event.Cleared}
 		if w.byte()%2 == 0 {
@@ -197,19 +207,60 @@ func (w *world) window(m pod.Member, s int) {
 		}
 	}
 	a, b := w.span()
-	kind := uint64(0)
-	if w.byte() < 20 {
-		kind = 1
-	}
+	kind := w.kind()
 	for i := a; i < b; i++ {
 		e.Hashes = append(e.Hashes, w.hash(m, s, i, kind))
 	}
 	w.apply(m, e)
 }
 
+// kind is mostly the one of most stores; the others are further hashes for the
+// same places.
+func (w *world) kind() uint64 {
+	if k := w.byte(); k <= 24 {
+		return uint64(1 + k%worldKinds)
+	}
+	return 0
+}
+
+// crowd lets one block go by more hashes than eight bits count, or takes some or
+// all of these away.
+func (w *world) crowd(m pod.Member, s int) {
+	p, i, what := w.seqs[s], w.byte()%2, w.byte()
+	if i > 0 && w.o.members[m].hashes[w.hash(m, s, 0, 0)] == nil || w.capped {
+		return
+	}
+	const n = 300
+	e := &event.Event{Kind: event.Removed, Tier: event.TierHost}
+	for k := range uint64(n) {
+		e.Hashes = append(e.Hashes, w.hash(m, s, i, 100+k))
+	}
+	switch {
+	case what < 90:
+		e.Hashes = e.Hashes[:n-1-what/2]
+		fallthrough
+	case what < 130:
+		w.apply(m, e)
+		return
+	}
+	for k := range n {
+		one := &event.Event{Kind: event.Stored, Tier: e.Tier, Hashes: e.Hashes[k : k+1], Tokens: p.Tokens[i*w.size:][:w.size], BlockSize: w.size, LoRA: p.LoRA, LoRAID: -1}
+		if i > 0 {
+			one.HasParent, one.Parent = true, w.hash(m, s, 0, 0)
+			if one.Parent == 0 {
+				return
+			}
+		} else {
+			one.HasSalt, one.Salt = true, p.Salt
+		}
+		w.apply(m, one)
+	}
+}
+
 func (w *world) tier() event.Tier { return event.Tier([]int{0, 0, 0, 1, 1, 2, 3}[w.byte()%7]) }
 
 func (w *world) apply(m pod.Member, e *event.Event) {
+	w.told = append(w.told, told{m, *e})
 	got, want := w.ix.Apply(m, e, w.now), w.o.apply(m, e, w.now)
 	if got.Verdict != want && !w.capped {
 		w.t.Fatalf("verdict %v, want %v for %+v", got.Verdict, want, e)
@@ -222,12 +273,7 @@ func (w *world) store(m pod.Member, s int) {
 	if w.byte()%3 == 0 {
 		a = 0
 	}
-	kind, odd := uint64(w.byte()), w.byte()
-	if kind > 24 {
-		kind = 0
-	} else {
-		kind = 1 // a second hash for the same places
-	}
+	kind, odd := w.kind(), w.byte()
 	e := &event.Event{Kind: event.Stored, Tier: w.tier(), BlockSize: w.size, LoRA: p.LoRA, LoRAID: -1}
 	e.Tokens = p.Tokens[a*w.size : b*w.size]
 	for i := a; i < b; i++ {
@@ -254,6 +300,8 @@ func (w *world) store(m pod.Member, s int) {
 		e.LoRA = "c"
 	case odd < 18:
 		e.HasSalt, e.Salt = true, "s"
+	case odd < 60 && odd >= 34: // stated again, which engines do on the first block only
+		e.HasSalt, e.Salt = true, p.Salt
 	case odd < 24: // the second half of the event repeats the hashes of the first
 		copy(e.Hashes[len(e.Hashes)/2:], e.Hashes)
 	case odd < 34 && len(e.Hashes) > 1:
@@ -271,9 +319,9 @@ func (w *world) remove(m pod.Member, s int) {
 	switch x := w.byte(); {
 	case x < 100:
 		slices.Reverse(e.Hashes)
-	case x < 120:
+	case x < 130:
 		for i := range e.Hashes {
-			e.Hashes[i] = w.hash(m, s, a+i, 1)
+			e.Hashes[i] = w.hash(m, s, a+i, uint64(1+x%worldKinds))
 		}
 	}
 	w.apply(m, e)
@@ -345,6 +393,13 @@ func (w *world) atMost(got, want []Match) {
 		i := slices.IndexFunc(want, func(y Match) bool { return y.Member == x.Member })
 		if i < 0 || x.Depth > want[i].Depth || x.Announced > want[i].Announced {
 			w.t.Fatalf("more than there is:\n got %+v\nwant %+v", got, want)
+		}
+		var most, have int32 // blocks on this tier or a faster one
+		for t := range x.Fastest {
+			have, most = have+x.Fastest[t], most+want[i].Fastest[t]
+			if have > most {
+				w.t.Fatalf("faster than it is:\n got %+v\nwant %+v", got, want)
+			}
 		}
 	}
 }

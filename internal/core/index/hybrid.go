@@ -99,9 +99,9 @@ func (f *fold) shorten() {
 			continue
 		}
 		held := x.Depth
-		announced := f.usable(h, x.Member, min(x.Announced, f.most), false)
-		x.Depth = max(announced, f.usable(h, x.Member, min(x.Depth, f.most), true))
-		x.Beyond = int32(held - x.Depth)
+		announced := f.usable(h, x.Member, x.Announced, false)
+		x.Depth = max(announced, f.usable(h, x.Member, x.Depth, true))
+		x.Beyond = held - x.Depth
 		if announced < x.Announced {
 			f.recount(x, announced)
 		}
@@ -113,17 +113,18 @@ func (f *fold) shorten() {
 	out.trail = out.trail[:0]
 }
 
-// usable is the longest hit of at most so many blocks that every rule allows.
+// usable is the longest hit of at most so many blocks that every rule and the
+// engine's computing of the last token allow.
 // Expected windows count when asked for.
-func (f *fold) usable(h *hybrid, m pod.Member, blocks int, expected bool) int {
-	n := uint32(blocks)
+func (f *fold) usable(h *hybrid, m pod.Member, blocks int32, expected bool) int32 {
+	n := uint32(min(int(blocks), f.most))
 	for before := n + 1; n != before; {
 		before = n
 		for _, r := range h.rules {
 			n = r.longest(f.out.trail, m, n, expected)
 		}
 	}
-	return int(n)
+	return int32(n)
 }
 
 // longest is the longest hit of at most n blocks that the rule allows. Its
@@ -156,10 +157,10 @@ func (r rule) longest(trail []step, m pod.Member, n uint32, expected bool) (best
 }
 
 // recount measures the tiers of the first n blocks.
-func (f *fold) recount(x *Match, n int) {
+func (f *fold) recount(x *Match, n int32) {
 	onGPU := x.Fastest[event.TierGPU] == x.Announced
 	x.Announced = n
-	x.Fastest = [event.NumTiers]int{}
+	x.Fastest = [event.NumTiers]int32{}
 	if onGPU {
 		x.Fastest[event.TierGPU] = n
 		return
@@ -174,10 +175,10 @@ func (f *fold) recount(x *Match, n int) {
 		}
 		faster := uint32(0)
 		for t, c := range w.count {
-			x.Fastest[t] += int(c - faster)
+			x.Fastest[t] += int32(c - faster)
 			faster = c
 		}
-		if n -= int(here); n == 0 {
+		if n -= int32(here); n == 0 {
 			break
 		}
 	}

@@ -41,7 +41,7 @@ func TestHybrid(t *testing.T) {
 	usable := func(r *rig, p []uint32, depth, beyond int) {
 		r.Helper()
 		q := append(slices.Clone(p), 7)
-		if x := r.match(r1, q); x.Depth != depth || int(x.Beyond) != beyond || x.Fastest[gpu] != depth {
+		if x := r.match(r1, q); int(x.Depth) != depth || int(x.Beyond) != beyond || x.Fastest[gpu] != x.Depth {
 			r.Errorf("%+v, want depth %d and %d in vain", x, depth, beyond)
 		}
 	}

@@ -149,6 +149,14 @@ func (ix *Index) BlockSize(id pod.Member) int {
 	return int(m.size.Load())
 }
 
+// LargestBlock returns the greatest block size of any member, 0 if none is known.
+func (ix *Index) LargestBlock() (most int) {
+	for _, size := range ix.sizes.now() {
+		most = max(most, size)
+	}
+	return most
+}
+
 // tick moves the coarse clock. Going back is harmless: stamps only rank runs.
 func (ix *Index) tick(now int64) uint32 {
 	s := uint32(now / int64(time.Second))

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,6 +49,64 @@ func TestPurge(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 	})
+	// While others write below the same root and readers look it up, the member is
+	// gone the moment Purge returns, and is not there for the next owner.
+	t.Run("IX-50 under load", func(t *testing.T) {
+		r := newRig(t, Options{Seed: 1, TTL: -1})
+		p := tokens(1, 16*64)
+		q := &block.Prompt{Model: "m", Tokens: p, Cut: -1}
+		var stop atomic.Bool
+		var load sync.WaitGroup
+		var purges, seen atomic.Int64 // purges counts twice: odd while the member may be there
+		for w := range pod.Member(3) {
+			m := 64 + w
+			r.ix.Register(m, Owner{Model: "m", Engine: pod.EngineVLLM})
+			load.Go(func() {
+				for i := uint64(0); !stop.Load(); i++ {
+					n := 1 + i%64
+					r.ix.Apply(m, r.event(gpu, top, hashes(1, n), p[:16*n]), r.now)
+					r.ix.Apply(m, &event.Event{Kind: event.Removed, Hashes: hashes(1+n/2, n)}, r.now)
+				}
+			})
+		}
+		for range 2 {
+			load.Go(func() {
+				var out Result
+				for !stop.Load() {
+					from := purges.Load()
+					r.ix.Lookup(q, &out)
+					there := slices.ContainsFunc(out.Matches, func(x Match) bool { return x.Member == r1 })
+					if there && from%2 == 0 && purges.Load() == from {
+						t.Error("a purged member is reported")
+						return
+					}
+					if there {
+						seen.Add(1)
+					}
+				}
+			})
+		}
+		for round := 0; round < 300 || seen.Load() == 0; round++ {
+			purges.Add(1)
+			r.store(r1, gpu, top, hashes(1, 64), p)
+			r.ix.Expect(r1, q)
+			if round%50 == 0 {
+				runtime.Gosched()
+			}
+			r.ix.Purge(r1)
+			r.ix.Register(r1, Owner{Model: "m"})
+			purges.Add(1)
+			r.depth(r1, p, 0)
+		}
+		stop.Store(true)
+		load.Wait()
+		for m := range pod.Member(3) {
+			r.ix.Purge(64 + m)
+		}
+		if s := r.ix.Stats(); s.Blocks != 0 || s.Runs != 0 {
+			t.Errorf("left over: %+v", s)
+		}
+	})
 }
 
 // heap is what is in use after garbage is collected, in bytes.
@@ -64,7 +124,7 @@ func TestExpectations(t *testing.T) {
 	t.Run("followers see it until the request ends", func(t *testing.T) {
 		r := newRig(t, Options{})
 		x := r.ix.Expect(r1, prompt(p))
-		if m := r.match(r1, p); m.Depth != 6 || m.Announced != 0 || m.Fastest != [event.NumTiers]int{} {
+		if m := r.match(r1, p); m.Depth != 6 || m.Announced != 0 || m.Fastest != [event.NumTiers]int32{} {
 			t.Errorf("%+v", m)
 		}
 		r.store(r1, gpu, top, hashes(1, 3), p[:48])
@@ -74,6 +134,24 @@ func TestExpectations(t *testing.T) {
 		x.Release()
 		x.Release()
 		r.depth(r1, p, 3)
+	})
+	t.Run("and for a while longer, until the events are there", func(t *testing.T) {
+		r := newRig(t, Options{})
+		x, y := r.ix.Expect(r1, prompt(p)), r.ix.Expect(r1, prompt(p))
+		x.Expire(200)
+		y.Expire(300)
+		r.ix.Sweep(199)
+		r.depth(r1, p, 6)
+		r.ix.Sweep(200)
+		r.depth(r1, p, 6) // of y
+		r.store(r1, gpu, top, hashes(1, 3), p[:48])
+		r.ix.Sweep(300)
+		r.depth(r1, p, 3)
+		x.Release()
+		if n := r.stats(r1).Expectations; n != 0 {
+			t.Errorf("%d are left", n)
+		}
+		Expectation{}.Expire(1)
 	})
 	t.Run("before the first event", func(t *testing.T) {
 		r := newRig(t, Options{})
@@ -267,6 +345,9 @@ func TestShardWaits(t *testing.T) {
 		r := newRig(t, Options{})
 		shared := tokens(1, 16)
 		const writers = 8
+		h := r.ix.hasher
+		sh := r.ix.shardOf(h.Root(h.Space(block.Namespace{Model: "m", Size: 16}), h.Key(shared)))
+		sh.lock() // until every writer has found it taken
 		done := make(chan pod.Member, writers)
 		for m := range pod.Member(writers) {
 			r.ix.Register(m, Owner{Model: "m"})
@@ -279,6 +360,10 @@ func TestShardWaits(t *testing.T) {
 				done <- m
 			}()
 		}
+		for sh.waits.Load() < writers {
+			runtime.Gosched()
+		}
+		sh.unlock()
 		for range writers {
 			<-done
 		}
@@ -288,6 +373,9 @@ func TestShardWaits(t *testing.T) {
 				used++
 				if n != 1+writers*300*30 {
 					t.Errorf("shard %d: %d blocks", i, n)
+				}
+				if w := r.ix.Stats().ShardWaits[i]; w < writers {
+					t.Errorf("shard %d was waited for %d times, by %d writers at least once each", i, w, writers)
 				}
 			} else if w := r.ix.Stats().ShardWaits[i]; w > 0 {
 				t.Errorf("shard %d is empty and was waited for %d times", i, w)

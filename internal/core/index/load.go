@@ -161,7 +161,10 @@ func (l *loader) run() {
 			l.fail("a run below no block", nil)
 			return
 		}
-		r = l.ix.runs.get(at.run)
+		if r = l.ix.runs.get(at.run); r == nil {
+			l.fail("a run below one that is gone", nil)
+			return
+		}
 		off, sp = at.off+1, r.space
 	}
 	r.shard.lock()
@@ -297,13 +300,14 @@ func (l *loader) chunk() {
 		return
 	case l.m == nil:
 		return
-	case l.m.chunks[hash] != nil:
+	case l.m.chunks.byHash[hash] != nil:
 		l.fail("two chunks of one hash", nil)
 		return
-	case l.m.chunks == nil:
-		l.m.chunks = map[uint64]*chunk{}
+	case !l.m.chunks.room(len(c.path)):
+		l.fail("more chunks than a member can have", nil)
+		return
 	}
-	l.m.chunks[hash] = c
+	l.m.chunks.add(hash, c)
 	for t := range event.NumTiers {
 		var g grant
 		for _, s := range c.path {
@@ -369,12 +373,9 @@ func (l *loader) window() {
 // reapAll takes out the runs that nobody holds.
 func (ix *Index) reapAll() {
 	for id := range ix.runs.size() {
-		r := ix.runs.get(id)
-		if r == nil {
-			continue
+		if r := ix.runs.lock(id); r != nil {
+			ix.reap(r)
+			r.shard.unlock()
 		}
-		r.shard.lock()
-		ix.reap(r)
-		r.shard.unlock()
 	}
 }

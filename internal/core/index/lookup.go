@@ -43,8 +43,9 @@ func (ix *Index) walk(space block.Space, tokens []uint32, size, most int, out *R
 	key := h.Root(space, h.Key(tokens[:size]))
 	for r := ix.shardOf(key).root.kid(0, key); r != nil; {
 		r.touch(second)
-		n := min(int(r.n.Load()), blocks-f.base) // before the array, see run.n
-		keys := r.keys(uint32(n))
+		keys := r.published()
+		n := min(len(keys), blocks-f.base)
+		keys = keys[:n]
 		rest := tokens[(f.base+1)*size:]
 		same, miss := h.Match(keys[1:], rest, size) // finding the run matched its first key
 		same++
@@ -73,12 +74,15 @@ type scratch struct {
 	trail []step // the path of a block size, when a member is hybrid
 	// slot[m] is m's row if Matches says so there: never cleared, never wrong.
 	slot []uint16
+	// stops[m] is where in the run at hand m's stretch on the GPU ends that begins
+	// with it, of the members that fold.run says it of.
+	stops []uint32
 }
 
 func (r *Result) reset() {
 	r.Matches, r.rows = r.Matches[:0], r.rows[:0]
 	if r.slot == nil {
-		r.slot = make([]uint16, pod.MaxMembers)
+		r.slot, r.stops = make([]uint16, pod.MaxMembers), make([]uint32, pod.MaxMembers)
 	}
 }
 
@@ -114,10 +118,10 @@ func (w *row) add(l layer, a, b uint32) {
 		return
 	}
 	w.ext = max(w.ext, b)
-	for t := l.tier(); t < event.NumTiers; t++ {
-		if from := max(a, w.reach[t]); b > from {
-			w.count[t] += b - from
-			w.reach[t] = b
-		}
+	// A slower tier's union has the faster one's in it and reaches as far: once b adds
+	// nothing it adds nothing further down either.
+	for t := l.tier(); t < event.NumTiers && b > w.reach[t]; t++ {
+		w.count[t] += b - max(a, w.reach[t])
+		w.reach[t] = b
 	}
 }

@@ -25,7 +25,7 @@ type member struct {
 	others   others
 	named    named
 	sink     uint64
-	chunks   map[uint64]*chunk // hash of an offload chunk -> its places
+	chunks   chunks
 	parked   orphans
 	stats    MemberStats
 	owner    Owner

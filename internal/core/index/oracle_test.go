@@ -11,6 +11,9 @@ import (
 	"github.com/eppctl/eppctl/internal/core/pod"
 )
 
+// mostCopies of a hash count, see docs/index.md.
+const mostCopies = 4
+
 // oracle is the slow twin of Index: it keeps, per member, what each engine hash
 // stands for, the whole prefix, and answers by trying one block after the other.
 type oracle struct {
@@ -138,7 +141,7 @@ func (o *oracle) apply(m pod.Member, e *event.Event, now int64) Verdict {
 	if len(e.Tokens) == 0 {
 		for _, h := range e.Hashes {
 			if c := w.hashes[h]; c != nil {
-				c.count[e.Tier] = min(c.count[e.Tier]+1, 1+maxAgain)
+				c.count[e.Tier] = min(c.count[e.Tier]+1, mostCopies)
 			}
 		}
 		return Applied
@@ -184,7 +187,7 @@ func (o *oracle) applyWindow(w *owner, e *event.Event) {
 				c = &[event.NumTiers]int{}
 				x.copies[h] = c
 			}
-			c[e.Tier] = min(c[e.Tier]+1, 1+maxAgain)
+			c[e.Tier] = min(c[e.Tier]+1, mostCopies)
 		case c != nil:
 			c[e.Tier] = max(0, c[e.Tier]-1)
 			x.tidy(h)
@@ -311,7 +314,7 @@ func (o *oracle) store(w *owner, e *event.Event, late bool) Verdict {
 			table[h] = n
 		}
 		c := table[h]
-		c.count[e.Tier] = min(c.count[e.Tier]+1, 1+maxAgain)
+		c.count[e.Tier] = min(c.count[e.Tier]+1, mostCopies)
 	}
 	return Applied
 }
@@ -333,7 +336,7 @@ func (o *oracle) attach(w *owner, hashes []uint64) {
 
 func (o *oracle) expire(now int64) {
 	for _, w := range o.members {
-		w.parked = slices.DeleteFunc(w.parked, func(x *waiting) bool { return now-x.at > orphanWait })
+		w.parked = slices.DeleteFunc(w.parked, func(x *waiting) bool { return now-x.at > 5e9 })
 	}
 }
 
@@ -383,7 +386,7 @@ func (o *oracle) lookup(p *block.Prompt) (out []Match) {
 				}
 			}
 		}
-		x := Match{Member: m, Size: o.size}
+		x := Match{Member: m, Size: int32(o.size)}
 		announced := true
 		var tiers []int
 		for _, s := range prefixes {
@@ -403,9 +406,9 @@ func (o *oracle) lookup(p *block.Prompt) (out []Match) {
 		}
 		if w.sized && len(w.windows) > 0 {
 			most, held := max(0, len(p.Tokens)-1)/o.size, x.Depth
-			x.Announced = o.usable(m, prefixes, min(x.Announced, most), false)
-			x.Depth = max(x.Announced, o.usable(m, prefixes, min(x.Depth, most), true))
-			x.Beyond = int32(held - x.Depth)
+			x.Announced = int32(o.usable(m, prefixes, min(int(x.Announced), most), false))
+			x.Depth = max(x.Announced, int32(o.usable(m, prefixes, min(int(x.Depth), most), true)))
+			x.Beyond = held - x.Depth
 		}
 		for _, t := range tiers[:x.Announced] {
 			x.Fastest[t]++

@@ -14,7 +14,7 @@ const (
 )
 
 // orphans keeps the stores whose parent is not known: without it their position
-// is not known either. They wait as keys, 16 bytes a block, not as tokens.
+// is not known either. They wait as keys, not as tokens.
 type orphans struct {
 	byParent map[uint64][]*orphan
 	byHash   map[uint64][]*orphan // those that store the hash, removals taken off

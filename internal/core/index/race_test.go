@@ -173,11 +173,11 @@ func (w *race) read(t *testing.T, stop *atomic.Bool, seed uint64) (lookups int) 
 				}
 				continue
 			}
-			if most := book.most(w.nodes[s][:], from, to); x.Depth > most || x.Announced > most {
+			if most := book.most(w.nodes[s][:], from, to); int(max(x.Depth, x.Announced)) > most {
 				t.Errorf("member %d sequence %d: depth %d, block %d was not held in [%d, %d]", x.Member, s, x.Depth, most, from, to)
 				return lookups
 			}
-			sum := 0
+			sum := int32(0)
 			for _, n := range x.Fastest {
 				sum += n
 			}
@@ -209,7 +209,7 @@ func (w *race) save(t *testing.T) {
 	for s, p := range w.seqs {
 		loaded.Lookup(p, &out)
 		for _, x := range out.Matches {
-			if most := w.books[x.Member].most(w.nodes[s][:], from, to); x.Depth > most {
+			if most := w.books[x.Member].most(w.nodes[s][:], from, to); int(x.Depth) > most {
 				t.Errorf("a snapshot shows member %d with depth %d of sequence %d, block %d was not held in [%d, %d]", x.Member, x.Depth, s, most, from, to)
 			}
 		}
@@ -278,4 +278,44 @@ func (w *race) run(t *testing.T, steps int) {
 func TestRace(t *testing.T) {
 	t.Run("IX-51 IX-82", func(t *testing.T) { newRace(Options{Seed: 1, TTL: -1}).run(t, 6000) })
 	t.Run("IX-82 under a cap", func(t *testing.T) { newRace(Options{Seed: 1, TTL: -1, MaxBlocks: 200}).run(t, 3000) })
+}
+
+// A store below a run takes no lock until it knows the run's shard, while a
+// trimmed parent gets a twin in its place (make race sees it).
+func TestStoreBesideTrim(t *testing.T) {
+	r := newRig(t, Options{})
+	const head, tail, kid = 4, 64, 8
+	toks := tokens(1, (head+tail)*16)
+	below := tokens(2, kid*16)
+	r.store(r2, event.TierGPU, top, hashes(1, head+tail), toks) // one run, from which the other hangs
+	r.store(r1, event.TierGPU, top, hashes(1, head), toks[:head*16])
+	r.remove(r2, event.TierGPU, hashes(1, head+tail)...)
+	r.store(r1, event.TierGPU, head, hashes(101, 100+kid/2), below[:kid/2*16])
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				r.store(r1, event.TierGPU, 100+kid/2, hashes(101+kid/2, 100+kid), below[kid/2*16:])
+				r.remove(r1, event.TierGPU, hashes(101+kid/2, 100+kid)...)
+			}
+		}
+	})
+	for range 200 {
+		r.store(r2, event.TierGPU, top, hashes(1, head+tail), toks)
+		r.remove(r2, event.TierGPU, hashes(1, head+tail)...)
+		r.ix.Sweep(r.now)
+	}
+	close(stop)
+	wg.Wait()
+	if r.ix.Stats().Trimmed == 0 {
+		t.Error("nothing was trimmed")
+	}
+	got := r.lookup(block.Prompt{Tokens: append(toks[:head*16:head*16], below...), Cut: -1})
+	if got[r1].Depth != head+kid/2 || got[r2].Depth != 0 {
+		t.Errorf("%+v", got)
+	}
 }

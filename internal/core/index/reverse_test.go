@@ -1,6 +1,7 @@
 package index
 
 import (
+	"math/bits"
 	"math/rand/v2"
 	"testing"
 
@@ -82,6 +83,19 @@ func TestReverse(t *testing.T) {
 		for h, e := range want {
 			if at, ok := m.lookup(h); !ok || e.at != m.log.place(at) {
 				t.Fatalf("seed %d: %x lost", seed, h)
+			}
+		}
+		segments, live := map[uint32]uint16{}, 0
+		for at, s := range m.log.held {
+			segments[at/pageHash]++
+			live += bits.OnesCount16(s.any())
+		}
+		if live != len(want) {
+			t.Errorf("seed %d: a walk of the log shows %d hashes, want %d", seed, live, len(want))
+		}
+		for p := range m.log.pages {
+			if got, n := m.log.pages[p].held, segments[uint32(p)]; got != n {
+				t.Errorf("seed %d: page %d counts %d segments, has %d", seed, p, got, n)
 			}
 		}
 		if n := len(m.table); n > 1000 {

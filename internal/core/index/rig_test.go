@@ -96,15 +96,17 @@ func (r *rig) match(m pod.Member, toks []uint32) Match {
 // depth checks how many blocks of toks the member holds.
 func (r *rig) depth(m pod.Member, toks []uint32, want int) {
 	r.Helper()
-	if got := r.match(m, toks).Depth; got != want {
+	if got := int(r.match(m, toks).Depth); got != want {
 		r.Errorf("member %d: depth %d, want %d", m, got, want)
 	}
 }
 
 func (r *rig) tiers(m pod.Member, toks []uint32, want ...int) {
 	r.Helper()
-	var w [event.NumTiers]int
-	copy(w[:], want)
+	var w [event.NumTiers]int32
+	for t, n := range want {
+		w[t] = int32(n)
+	}
 	if got := r.match(m, toks); got.Fastest != w || got.Announced != w[0]+w[1]+w[2]+w[3] {
 		r.Errorf("member %d: %+v, want tiers %v", m, got, w)
 	}

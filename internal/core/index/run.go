@@ -23,29 +23,43 @@ type run struct {
 	n     atomic.Uint32
 	read  atomic.Uint32 // second of the latest read or store; ranks runs for eviction
 
+	// With these, all that a store at the run's end needs is in one cache line.
 	cap    uint32
-	off    uint32 // offset in parent where it hangs
 	id     uint32
-	dead   bool // evicted: out of the trie, still named by reverse maps
-	first  block.Key
-	space  spaces
-	parent *run // nil for a shard's root
+	parent *run // nil for a shard's root; a trim moves it, so the shard is locked
 	shard  *shard
+	first  block.Key
+
+	space  spaces
+	off    uint32    // offset in parent where it hangs
+	dead   bool      // evicted: out of the trie, still named by reverse maps
 	expect *expected // live expectations, nil = none
+	_      [32]byte  // to two lines: objects of that size begin with one
 }
 
 // spaces names a run's namespace twice. Engines state the salt on the first
 // store of a prompt only, so a child's store is compared without it.
 type spaces struct{ full, unsalted block.Space }
 
+// isRoot reports that the run is its shard's root. It may be asked without a lock.
+func (r *run) isRoot() bool { return r == &r.shard.root }
+
 // keys returns the first n keys; n is at most what run.n ever was.
 func (r *run) keys(n uint32) []block.Key { return unsafe.Slice(r.arr.Load(), n) }
+
+// published returns the keys a reader may see: the length first, see run.n.
+func (r *run) published() []block.Key {
+	n := r.n.Load()
+	r.step(stageLength, n)
+	return r.keys(n)
+}
 
 // warm reads what a store at the end of the run will need. The lines come in
 // together here; behind the atomic operations of a store they would one by one.
 func (r *run) warm() (sum uint64) {
-	if n := r.n.Load(); n > 0 {
-		sum = uint64(r.keys(n)[n-1])
+	if r.n.Load() > 0 { // a root has no array
+		keys := r.published()
+		sum = uint64(keys[len(keys)-1])
 	}
 	if gs := r.groups(); len(gs) > 0 {
 		sum ^= uint64(gs[0].start)
@@ -73,45 +87,59 @@ func (ix *Index) newRun(parent *run, off uint32, keys []block.Key, sp spaces) *r
 	r.shard.runs++
 	r.shard.blocks += len(a)
 	r.shard.room += cap(a)
+	r.step(stageLink, 0)
 	parent.addKid(r) // last: a reader that finds it finds it whole
 	return r
 }
 
 // append adds keys at the end. The shard is locked.
 func (r *run) append(keys []block.Key) {
-	n := r.n.Load()
+	r.n.Store(r.extend(keys)) // the array first, see run.n
+	r.shard.blocks += len(keys)
+}
+
+// extend writes keys behind the published ones, where no reader looks, and
+// publishes the array if it is a new one. It returns the length to publish.
+func (r *run) extend(keys []block.Key) (n uint32) {
+	n = r.n.Load()
 	need := n + uint32(len(keys))
 	if need <= r.cap {
 		copy(unsafe.Slice(r.arr.Load(), r.cap)[n:], keys)
-	} else {
-		// Doubling while small, a quarter more when long: decoding appends one
-		// block at a time, and the slack of long runs is memory.
-		a := slices.Grow([]block.Key(nil), int(max(need, min(2*need, need+need/4+256)))) // not cleared
-		a = append(append(a, r.keys(n)...), keys...)
-		r.arr.Store(unsafe.SliceData(a)) // before n, see run.n
-		r.shard.room += cap(a) - int(r.cap)
-		r.cap = uint32(cap(a))
+		return need
 	}
-	r.n.Store(need)
-	r.shard.blocks += len(keys)
+	// Doubling while small, a quarter more when long: decoding appends one
+	// block at a time, and the slack of long runs is memory.
+	a := slices.Grow([]block.Key(nil), int(max(need, min(2*need, need+need/4+256)))) // not cleared
+	a = append(append(a, r.keys(n)...), keys...)
+	r.arr.Store(unsafe.SliceData(a))
+	r.shard.room += cap(a) - int(r.cap)
+	r.cap = uint32(cap(a))
+	return need
 }
 
 // reap takes runs that hold nothing out of the trie, upwards. The shard is
 // locked. Coverage went first, so a reader in between sees less, never more.
 func (ix *Index) reap(r *run) {
-	for r.parent != nil && r.cover.Load() == nil && r.kidCount() == 0 && !r.dead {
+	for !r.isRoot() && r.cover.Load() == nil && r.kidCount() == 0 && !r.dead {
 		p := r.parent
 		ix.unlink(r)
-		ix.runs.free(r.id)
+		ix.free(r)
 		r = p
 	}
 }
 
 // unlink takes a run out of its parent. The shard is locked.
 func (ix *Index) unlink(r *run) {
+	r.step(stageUnlink, 0)
 	r.parent.dropKid(r)
 	r.dead = true
 	r.shard.runs--
 	r.shard.blocks -= int(r.n.Load())
 	r.shard.room -= int(r.cap)
+}
+
+// free gives the run's number back: it is out of the trie and of every reverse map.
+func (ix *Index) free(r *run) {
+	r.step(stageFree, 0)
+	ix.runs.free(r.id)
 }

@@ -28,6 +28,23 @@ func (t *runTable) slot(id uint32) *atomic.Pointer[run] {
 // id is free.
 func (t *runTable) get(id uint32) *run { return t.slot(id).Load() }
 
+// lock returns the run of an id with its shard locked; nil, and nothing locked,
+// if it is out of the trie. Between its caller's look at the id and the lock the
+// run may have been trimmed (then it is the twin), evicted or reaped.
+func (t *runTable) lock(id uint32) *run {
+	r := t.get(id)
+	if r == nil {
+		return nil
+	}
+	sh := r.shard
+	sh.lock()
+	if r = t.get(id); r == nil || r.dead || r.shard != sh {
+		sh.unlock()
+		return nil
+	}
+	return r
+}
+
 // add numbers the run.
 func (t *runTable) add(r *run) {
 	t.mu.Lock()

@@ -101,7 +101,7 @@ func (s *saver) member(m *member, name string) {
 	for _, g := range m.rev.log.held {
 		s.run(g.run)
 	}
-	for _, c := range m.chunks {
+	for _, c := range m.chunks.byHash {
 		for _, x := range c.path {
 			s.run(x.run)
 		}
@@ -114,7 +114,7 @@ func (s *saver) member(m *member, name string) {
 	}
 	s.end()
 	s.begin(frameChunks)
-	for hash, c := range m.chunks {
+	for hash, c := range m.chunks.byHash {
 		s.chunk(hash, c)
 		s.cut()
 	}
@@ -140,12 +140,10 @@ func (s *saver) run(id uint32) {
 	if s.here[id] != nil {
 		return
 	}
-	r := s.ix.runs.get(id)
-	r.shard.lock()
-	defer r.shard.unlock()
-	if r = s.ix.runs.get(id); !r.dead { // else evicted: no hash of it counts
+	if r := s.ix.runs.lock(id); r != nil { // else evicted: no hash of it counts
 		s.keys(r)
 		s.here[id] = r
+		r.shard.unlock()
 	}
 }
 
@@ -155,7 +153,7 @@ func (s *saver) keys(r *run) {
 	from := uint32(0)
 	if k := len(parts); k > 0 {
 		from = parts[k-1].to
-	} else if r.parent.parent != nil {
+	} else if !r.parent.isRoot() {
 		s.keys(r.parent)
 	}
 	for ; from < n; from = parts[len(parts)-1].to {
@@ -165,7 +163,7 @@ func (s *saver) keys(r *run) {
 			last := parts[len(parts)-1]
 			s.uint(last.record)
 			s.uint(uint64(last.to - last.from))
-		case r.parent.parent != nil:
+		case !r.parent.isRoot():
 			record, off := s.locate(r.parent, r.off-1)
 			s.uint(record)
 			s.uint(uint64(off) + 1)

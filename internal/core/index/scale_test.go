@@ -64,7 +64,7 @@ func (f *flood) push() {
 func (f *flood) second() {
 	for i, p := range f.hot {
 		f.ix.Lookup(&block.Prompt{Model: "m", Tokens: p, Cut: -1}, &f.out)
-		if len(f.out.Matches) != 1 || f.out.Matches[0].Depth != len(p)/16 {
+		if len(f.out.Matches) != 1 || f.out.Matches[0].Depth != int32(len(p)/16) {
 			f.Fatalf("hot prompt %d of %d blocks: %+v", i, len(p)/16, f.out.Matches)
 		}
 	}

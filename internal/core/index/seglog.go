@@ -33,6 +33,7 @@ type logPage struct {
 	hashes   *[pageHash]uint64
 	segments *[pageHash / segBlocks]segment
 	again    *againPage // nil = every hash once
+	held     uint16     // segments with a live hash, or just handed out for one
 }
 
 func (l *seglog) hash(at uint32) uint64 { return l.pages[at/pageHash].hashes[at%pageHash] }
@@ -58,16 +59,17 @@ func (l *seglog) room(n int) bool {
 // place is free, else in a new one.
 func (l *seglog) put(hash uint64, p place, near uint32) (at uint32, s *segment) {
 	if near != 0 {
-		s = l.segment(near)
+		page := &l.pages[near/pageHash]
+		s = &page.segments[near%pageHash/segBlocks]
 		if i := p.off - s.off; s.run == p.run && i < segBlocks {
 			if held := s.any(); held != 0 && held>>i&1 == 0 { // 0: it was given back
 				at = near&^(segBlocks-1) + i
+				page.hashes[at%pageHash] = hash
+				return at, s
 			}
 		}
 	}
-	if at == 0 {
-		at, s = l.open(p)
-	}
+	at, s = l.open(p)
 	l.pages[at/pageHash].hashes[at%pageHash] = hash
 	return at, s
 }
@@ -84,20 +86,35 @@ func (l *seglog) open(p place) (at uint32, s *segment) {
 			l.pages = append(l.pages, logPage{hashes: new([pageHash]uint64), segments: new([pageHash / segBlocks]segment)})
 		}
 	}
-	s = l.segment(at)
+	page := &l.pages[at/pageHash]
+	page.held++
+	s = &page.segments[at%pageHash/segBlocks]
 	*s = segment{run: p.run, off: p.off, gen: s.gen + 1}
 	return at, s
 }
 
 // free gives back the segment of a place; nothing in it is held.
-func (l *seglog) free(at uint32) { l.spare = append(l.spare, at&^(segBlocks-1)) }
+func (l *seglog) free(at uint32) {
+	l.pages[at/pageHash].held--
+	l.spare = append(l.spare, at&^(segBlocks-1))
+}
 
-// held yields the first place and header of each segment with a live hash.
+// held yields the first place and header of each segment with a live hash. The
+// log never shrinks; what of it is empty costs a look at each page.
 func (l *seglog) held(yield func(uint32, *segment) bool) {
 	for p := range l.pages {
-		for i := range l.pages[p].segments {
-			s := &l.pages[p].segments[i]
-			if s.any() != 0 && !yield(uint32(p*pageHash+i*segBlocks), s) {
+		page := &l.pages[p]
+		left := page.held // yield may free segments
+		for i := range page.segments {
+			if left == 0 {
+				break
+			}
+			s := &page.segments[i]
+			if s.any() == 0 {
+				continue
+			}
+			left--
+			if !yield(uint32(p*pageHash+i*segBlocks), s) {
 				return
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 	"testing/iotest"
@@ -252,6 +253,46 @@ func unframed(file []byte) (out []byte) {
 	return out
 }
 
+// Chunks that name the same long run over and over ask for much work in few bytes.
+func TestChunksOfASnapshotAreBounded(t *testing.T) {
+	r := newRig(t, Options{Seed: 7})
+	r.store(r1, gpu, top, hashes(1, 4000), make([]uint32, 16*4000))
+	file := unframed(r.saved())
+	f := frameWriter{open: -1}
+	for h := range uint64(3000) {
+		f.word(h)
+		f.uint(1 << host)
+		for range event.NumTiers {
+			f.uint(0)
+		}
+		f.uint(0) // seconds
+		f.uint(1) // stretches
+		f.uint(1)
+		f.uint(0)
+		f.uint(4000)
+	}
+	one := file[:0:0]
+	for rest := file; len(rest) > 0; { // the first member's frames, then the chunks
+		n := 3 + int(binary.LittleEndian.Uint16(rest[1:]))
+		if len(one) > 0 && frameKind(rest[0]) == frameMember {
+			break
+		}
+		one, rest = append(one, rest[:n]...), rest[n:]
+	}
+	one = append(one, byte(frameChunks), byte(len(f.buf)), byte(len(f.buf)>>8))
+	one = append(one, f.buf...)
+	_, err := Load(bytes.NewReader(frames(7, one)), Options{}, 0, nil)
+	var e *SnapshotError
+	if !errors.As(err, &e) || e.Reason != "chunks of too many blocks" {
+		t.Error(err)
+	}
+}
+
+// loadFixed and loadPerByte bound what Load may allocate, in bytes: 1,024 members
+// of one hash each with a page of their logs (40 KB), and per byte of the stream 64
+// blocks of chunks (chunkShare) of 24 bytes a part, twice for growing.
+const loadFixed, loadPerByte = 64 << 20, 4 << 10
+
 // FuzzLoad loads anything, also with sums that are right. What is accepted must
 // be an index that works: it is looked at, written to, saved and emptied.
 func FuzzLoad(f *testing.F) {
@@ -272,7 +313,13 @@ func FuzzLoad(f *testing.F) {
 		if !whole {
 			data = frames(7, data)
 		}
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
 		ix, err := Load(bytes.NewReader(data), Options{}, int64(time.Hour), nil)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > uint64(loadFixed+loadPerByte*len(data)) {
+			t.Fatalf("%d bytes allocated for a stream of %d", n, len(data))
+		}
 		if err != nil {
 			var e *SnapshotError
 			if !errors.As(err, &e) {

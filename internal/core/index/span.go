@@ -41,8 +41,7 @@ func (w *withdrawal) flush(ix *Index, m *member) {
 	}
 }
 
-// grant is blocks that a member is about to hold on one more layer. They are
-// live, so their run is in the run table.
+// grant is blocks that a member is about to hold on one more layer.
 type grant struct{ span }
 
 func (g *grant) add(ix *Index, m *member, p place, l layer) {
@@ -56,13 +55,11 @@ func (g *grant) flush(ix *Index, m *member) {
 	if g.hi == g.lo {
 		return
 	}
-	sh := ix.runs.get(g.run).shard
-	sh.lock()
 	var before *coverage
-	if r := ix.runs.get(g.run); !r.dead {
+	if r := ix.runs.lock(g.run); r != nil {
 		before = r.hold(m.id, g.layer, g.lo, g.hi)
+		r.shard.unlock()
 	}
-	sh.unlock()
 	for off := g.lo; before != nil && off < g.hi; off++ {
 		if before.holds(m.id, g.layer, off) {
 			m.others.add(place{g.run, off}, g.layer)

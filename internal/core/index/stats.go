@@ -1,6 +1,7 @@
 package index
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -59,7 +60,7 @@ func (ix *Index) Member(id pod.Member) (MemberStats, bool) {
 	for t := range s.Copies {
 		s.Copies[t], _ = m.copies(event.Tier(t))
 	}
-	s.Chunks = len(m.chunks)
+	s.Chunks = len(m.chunks.byHash)
 	n, again := m.copies(event.TierGPU)
 	s.Inflated = m.capacity > 0 && n-again > m.capacity
 	s.OrphansNow, s.OrphanBlocks = m.parked.events, m.parked.blocks
@@ -77,6 +78,9 @@ type Stats struct {
 	Bytes   int64 // at the last sweep, by the model of Options.MaxBytes
 	Members int   // registered
 	Sizes   []int
+	// MaxBlocks and MaxBytes are the caps; 0 = no cap by size.
+	MaxBlocks int
+	MaxBytes  int64
 	// ShardBlocks, ShardWaits and ShardWaited are per writer lock: how the blocks
 	// spread, how often a writer found the lock taken, and for how long.
 	ShardBlocks [shards]int
@@ -92,6 +96,10 @@ func (ix *Index) Stats() Stats {
 	s := Stats{
 		Dead: int(ix.sweep.dead.Load()), Bytes: ix.sweep.bytes.Load(), Sizes: slices.Sorted(slices.Values(ix.sizes.now())),
 		Evicted: ix.evicted.Load(), Expired: ix.expired.Load(), Trimmed: ix.trimmed.Load(),
+		MaxBlocks: ix.max.blocks,
+	}
+	if ix.max.bytes < math.MaxInt64 {
+		s.MaxBytes = ix.max.bytes
 	}
 	for i := range ix.shards {
 		sh := &ix.shards[i]

@@ -13,21 +13,19 @@ func (ix *Index) store(m *member, c *chain, second uint32) Verdict {
 	if v != Applied {
 		return v
 	}
-	if !m.rev.log.room(len(c.hashes)) {
+	switch {
+	case c.span > 1 && !m.chunks.room(len(c.keys)), c.span == 1 && !m.rev.log.room(len(c.hashes)):
 		return Full
-	}
-	if c.span == 1 {
+	case c.span == 1:
 		m.rev.reserve(len(c.hashes))
 	}
 
 	m.sink ^= r.warm()
 	sh := r.shard
-	sh.lock()
-	if r.parent != nil { // it may have been trimmed or evicted while unlocked
-		if r = ix.runs.get(r.id); r.dead {
-			sh.unlock()
-			return Evicted
-		}
+	if r.isRoot() {
+		sh.lock()
+	} else if r = ix.runs.lock(r.id); r == nil {
+		return Evicted
 	}
 	var few [4]stretch
 	path := ix.lay(m, r, off, c, second, few[:0])
@@ -44,21 +42,25 @@ func (ix *Index) store(m *member, c *chain, second uint32) Verdict {
 // parentOf finds the run and offset below which the chain goes, and the log
 // place of the block before it.
 func (ix *Index) parentOf(m *member, c *chain) (r *run, off, near uint32, v Verdict) {
+	known := false
 	if c.hasParent {
 		if at, ok := m.rev.lookupParent(c.parent); ok {
 			p := m.rev.log.place(at)
-			r, off, near = ix.runs.get(p.run), p.off+1, at
-		} else if ch := m.chunks[c.parent]; ch != nil {
+			r, off, near, known = ix.runs.get(p.run), p.off+1, at, true
+		} else if ch := m.chunks.byHash[c.parent]; ch != nil {
 			last := ch.path[len(ch.path)-1]
-			r, off = ix.runs.get(last.run), last.off+last.n
+			r, off, known = ix.runs.get(last.run), last.off+last.n, true
 		} else if c.parent != 0 {
 			return nil, 0, 0, orphaned
 		}
 		// Parent 0 without a block of that hash: some producers write it for "none".
 	}
-	if r == nil {
+	if !known {
 		c.keys[0] = ix.hasher.Root(c.space.full, c.keys[0])
 		return &ix.shardOf(c.keys[0]).root, 0, 0, Applied
+	}
+	if r == nil {
+		return nil, 0, 0, Evicted
 	}
 	if c.space.unsalted != r.space.unsalted || c.salted && c.space.full != r.space.full {
 		return nil, 0, 0, OtherSpace
@@ -70,38 +72,24 @@ func (ix *Index) parentOf(m *member, c *chain) (r *run, off, near uint32, v Verd
 // lay walks the keys from (r, off), makes what is missing and covers all of it.
 // The shard is locked.
 func (ix *Index) lay(m *member, r *run, off uint32, c *chain, second uint32, path []stretch) []stretch {
-	for keys := c.keys; ; {
-		from, n := off, r.n.Load()
-		keys, off = r.follow(keys, off, n)
-		if len(keys) > 0 && off == n && r.parent != nil && r.kid(n, keys[0]) == nil {
-			r.append(keys)
-			keys, off = nil, n+uint32(len(keys))
-		}
-		if off > from {
-			r.touch(second)
-			// After the keys: nobody may see coverage of keys that are not there.
-			path = append(path, stretch{r.id, from, off - from, r.hold(m.id, c.layer, from, off)})
-		}
-		if len(keys) == 0 {
-			return path
-		}
-		kid := r.kid(off, keys[0])
-		if kid == nil {
-			kid = ix.newRun(r, off, keys, c.space)
-		}
-		r, off = kid, 0
+	for r, s := range ix.path(r, off, c.keys, c.space) {
+		r.touch(second)
+		// After the keys: nobody may see coverage of keys that are not there.
+		s.before = r.hold(m.id, c.layer, s.off, s.off+s.n)
+		path = append(path, s)
 	}
+	return path
 }
 
 // path makes the runs of a chain of keys below (r, off), where they are missing,
-// and yields the stretches they lie in. Unlike lay it covers nothing: the caller
-// does before it unlocks the shard.
+// and yields the stretches they lie in. It covers nothing: the caller does before
+// it unlocks the shard.
 func (ix *Index) path(r *run, off uint32, keys []block.Key, sp spaces) iter.Seq2[*run, stretch] {
 	return func(yield func(*run, stretch) bool) {
 		for {
 			from, n := off, r.n.Load()
 			keys, off = r.follow(keys, off, n)
-			if len(keys) > 0 && off == n && r.parent != nil && r.kid(n, keys[0]) == nil {
+			if len(keys) > 0 && off == n && !r.isRoot() && r.kid(n, keys[0]) == nil {
 				r.append(keys)
 				keys, off = nil, n+uint32(len(keys))
 			}
@@ -214,12 +202,11 @@ func (ix *Index) storeNamed(m *member, e *event.Event, second uint32) (unknown i
 
 // holdOne covers one block; false if its run was evicted.
 func (ix *Index) holdOne(m *member, p place, l layer) bool {
-	r := ix.runs.get(p.run)
-	r.shard.lock()
-	defer r.shard.unlock()
-	if r = ix.runs.get(p.run); r.dead {
+	r := ix.runs.lock(p.run)
+	if r == nil {
 		return false
 	}
+	defer r.shard.unlock()
 	if before := r.hold(m.id, l, p.off, p.off+1); before != nil {
 		m.others.add(p, l)
 	}

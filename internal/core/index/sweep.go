@@ -43,6 +43,7 @@ func (ix *Index) sweepMember(m *member, now int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.stats.OrphansLost += uint64(m.parked.expire(now))
+	m.expected.expire(now)
 	if ix.ttl > 0 && now >= m.expiry {
 		m.expiry = now + ix.ttl/ttlSteps
 		ix.expire(m, now)
@@ -86,7 +87,7 @@ func (ix *Index) expire(m *member, now int64) {
 	w.flush(ix, m)
 	ix.hideWindows(m, m.gone)
 	ix.expireWindows(m, old)
-	for hash, c := range m.chunks {
+	for hash, c := range m.chunks.byHash {
 		if old(c.stored) {
 			ix.dropChunk(m, hash, c)
 			ix.expired.Add(1)

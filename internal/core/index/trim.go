@@ -32,13 +32,12 @@ func (ix *Index) trim() {
 
 // trimRun shortens a run and returns the dead blocks it keeps.
 func (ix *Index) trimRun(id uint32) (dead int) {
-	r := ix.runs.get(id)
+	r := ix.runs.lock(id)
 	if r == nil {
 		return 0
 	}
-	r.shard.lock()
 	defer r.shard.unlock()
-	if r = ix.runs.get(id); r == nil || r.dead || r.expect != nil {
+	if r.expect != nil {
 		return 0
 	}
 	end := r.end()

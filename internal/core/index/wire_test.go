@@ -68,7 +68,7 @@ func TestSimulatorFrames(t *testing.T) {
 				if len(out.Matches) == 0 {
 					return 0
 				}
-				return out.Matches[0].Depth
+				return int(out.Matches[0].Depth)
 			}
 			for i, w := range want {
 				for j := range batches[i].Events {
@@ -130,7 +130,7 @@ func TestWireFixtures(t *testing.T) {
 		{"KV-17", "sglang_s5_map", []index.Verdict{ok, index.OtherSpace, ok, ok}, [4]int{}},
 		{"KV-18", "sglang_s5b_bigram_tokens", []index.Verdict{ok}, [4]int{1}},
 		{"KV-20", "llmd_fs_bin_wrapped", []index.Verdict{index.SharedMedium}, [4]int{}},
-		{"KV-21", "mooncake_master", []index.Verdict{ok}, [4]int{}},
+		{"KV-21", "mooncake_master", []index.Verdict{index.SharedMedium}, [4]int{}},
 	} {
 		t.Run(c.id, func(t *testing.T) {
 			_, out, s := apply(t, c.file)
@@ -157,6 +157,26 @@ func TestWireFixtures(t *testing.T) {
 		p.LoRA = "sql"
 		if ix.Lookup(p, &out); len(out.Matches) != 1 || out.Matches[0].Depth != 1 {
 			t.Errorf("the adapter has %+v", out.Matches)
+		}
+	})
+	t.Run("KV-07", func(t *testing.T) {
+		ix, _, _ := apply(t, "vllm_w5_arr9_extra")
+		for salt, want := range map[string]int{"salt": 1, "": 0, "other": 0} {
+			var out index.Result
+			ix.Lookup(&block.Prompt{Model: "m", Salt: salt, Tokens: []uint32{1, 200, 70000, 151643}, Cut: -1}, &out)
+			if len(out.Matches) != want || want > 0 && out.Matches[0].Depth != 2 {
+				t.Errorf("salt %q has %+v", salt, out.Matches)
+			}
+		}
+	})
+	t.Run("KV-05", func(t *testing.T) { // a digest of 32 bytes, removed by its integer
+		ix, _, s := apply(t, "vllm_w3_arr7_medium_bytes")
+		o := ix.Apply(0, &event.Event{Kind: event.Removed, Hashes: []uint64{13366815110101616827}}, 0)
+		if s.Blocks[event.TierGPU] != 1 || o.Unknown != 0 {
+			t.Errorf("%+v, then %+v", s, o)
+		}
+		if s, _ = ix.Member(0); s.Blocks[event.TierGPU] != 0 {
+			t.Errorf("%+v", s)
 		}
 	})
 }
