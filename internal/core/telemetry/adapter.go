@@ -37,23 +37,15 @@ var adapters = []adapter{vllm{}, sglang{}, trtllm{}, triton{}}
 
 const processStart = "process_start_time_seconds"
 
-// engineWants is the union of what all adapters read.
-var engineWants = wantSet(func(add func(...string)) {
-	add(processStart)
+// engineNames is the union of what all adapters read.
+var engineNames = func() names {
+	n := names{}
+	n.want(processStart)
 	for _, a := range adapters {
-		add(a.wants()...)
+		n.want(a.wants()...)
 	}
-})
-
-func wantSet(fill func(add func(...string))) map[string]bool {
-	want := map[string]bool{}
-	fill(func(names ...string) {
-		for _, n := range names {
-			want[n] = true
-		}
-	})
-	return want
-}
+	return n
+}()
 
 // ErrNoMetrics is returned for a page without any engine's metric names.
 var ErrNoMetrics = errors.New("no known engine metrics on the page")
@@ -66,7 +58,7 @@ func Parse(text []byte, o ParseOptions) (*Sample, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err := readPage(text, engineWants)
+	p, err := readPage(text, engineNames)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +89,8 @@ func (s *Sample) share(v Value) Value {
 func choose(text []byte, configured pod.Engine) (adapter, error) {
 	best := len(adapters)
 	for line := range bytes.Lines(text) {
-		name := bytes.TrimPrefix(lineName(line), []byte(ray))
+		name, _, _ := lineName(line)
+		name = bytes.TrimPrefix(name, []byte(ray))
 		i := slices.IndexFunc(adapters, func(a adapter) bool { return owns(a, name) })
 		if i < 0 {
 			continue

@@ -29,6 +29,7 @@ func (s State) String() string {
 
 // Entry is what the board holds about one pod.
 type Entry struct {
+	Brief  Brief   // of Sample
 	Sample *Sample // last good one, nil = none yet
 	Err    string  // text of the last failure since then, "" = none
 	ErrAt  int64   // ns
@@ -45,15 +46,20 @@ type Board struct {
 }
 
 // Get returns the pod's entry; the zero Entry when there is none.
-func (b *Board) Get(id pod.ID) Entry {
+func (b *Board) Get(id pod.ID) Entry { return *b.At(id) }
+
+// At is Get without a copy; what it points to does not change.
+func (b *Board) At(id pod.ID) *Entry {
 	if e := b.rows[id].Load(); e != nil {
-		return *e
+		return e
 	}
-	return Entry{}
+	return &noEntry
 }
 
+var noEntry Entry
+
 // Put publishes a good scrape.
-func (b *Board) Put(id pod.ID, s *Sample) { b.rows[id].Store(&Entry{Sample: s}) }
+func (b *Board) Put(id pod.ID, s *Sample) { b.rows[id].Store(&Entry{Sample: s, Brief: BriefOf(s)}) }
 
 // Fail records a failed scrape; the last good values stay and age.
 func (b *Board) Fail(id pod.ID, why string, at int64) { b.fail(id, Entry{Err: why, ErrAt: at}) }
@@ -65,7 +71,7 @@ func (b *Board) FailMute(id pod.ID, why string, at int64) {
 
 func (b *Board) fail(id pod.ID, e Entry) {
 	if old := b.rows[id].Load(); old != nil {
-		e.Sample = old.Sample
+		e.Sample, e.Brief = old.Sample, old.Brief
 	}
 	b.rows[id].Store(&e)
 }
@@ -88,7 +94,12 @@ func (e Entry) State(now int64, l Limits) State {
 	if e.Sample == nil {
 		return Unknown
 	}
-	switch age := now - e.Sample.At; {
+	return e.Brief.State(now, l)
+}
+
+// State is that of an entry with a sample.
+func (b *Brief) State(now int64, l Limits) State {
+	switch age := now - b.At; {
 	case age < -skew:
 		return Unknown
 	case age <= l.FreshNs:

@@ -6,142 +6,128 @@ import (
 	"strings"
 )
 
-// GPU is one device row of a DCGM exporter page. The exporter is one per node,
-// so a page has the devices of many pods; Join finds those of one.
+// GPU is one device of a DCGM exporter page, or one MIG instance of a device.
+// The exporter is one per node, so a page has the devices of many pods.
 type GPU struct {
-	UUID, MIG, Model string
-	Host             string
-	Namespace, Pod   string // "" for a device nobody uses
+	UUID  string // of the physical device
+	MIG   string // number of the instance, "" = the whole device
+	Model string
+	Host  string
+	// Users are the pods it is given to, as "namespace/pod": none for an idle
+	// device or an exporter that knows no pods, several where it is shared.
+	Users []string
+	At    int64 // ns, when the page was asked for
 
 	Utilisation Value // 0..1
 	SMClock     Value // MHz
 	MemClock    Value // MHz
 	Temp        Value // °C
 	MemTemp     Value // °C
-	Thermal     Value // ns spent throttled for heat, counter
+	Power       Value // W
+	PowerLimit  Value // W, that the driver keeps it under
+	TempLimit   Value // °C, at which the device slows itself down
 
-	Throttled, Critical, Fatal Verdict
-	Why                        string // the signal behind the worst verdict
+	Throttled, Critical, Fatal bool
+	Why                        string // the signal behind the worst of these
+
+	id      string // of the row, also where the page has no UUID
+	told    signals
+	thermal Value // ns spent throttled for heat, counter
+	hotAt   int64 // ns, the last page on which that had grown, 0 = none
 }
 
-// Verdict is a yes-or-no signal that may be switched off in the exporter.
-type Verdict uint8
-
-// The verdicts; a signal that is not published is no clean bill of health.
 const (
-	VerdictUnknown Verdict = iota
-	VerdictNo
-	VerdictYes
+	dcgmUtil    = "DCGM_FI_DEV_GPU_UTIL"
+	dcgmActive  = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+	dcgmSM      = "DCGM_FI_DEV_SM_CLOCK"
+	dcgmMem     = "DCGM_FI_DEV_MEM_CLOCK"
+	dcgmTemp    = "DCGM_FI_DEV_GPU_TEMP"
+	dcgmMemTemp = "DCGM_FI_DEV_MEMORY_TEMP"
+	dcgmPower   = "DCGM_FI_DEV_POWER_USAGE"
+	// Limits are not in the exporter's default list of counters.
+	dcgmPowerCap  = "DCGM_FI_DEV_POWER_MGMT_LIMIT"
+	dcgmPowerKept = "DCGM_FI_DEV_ENFORCED_POWER_LIMIT" // the least of all that are set
+	dcgmTempCap   = "DCGM_FI_DEV_SLOWDOWN_TEMP"
 )
 
-const (
-	dcgmUtil     = "DCGM_FI_DEV_GPU_UTIL"
-	dcgmActive   = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
-	dcgmSM       = "DCGM_FI_DEV_SM_CLOCK"
-	dcgmMem      = "DCGM_FI_DEV_MEM_CLOCK"
-	dcgmTemp     = "DCGM_FI_DEV_GPU_TEMP"
-	dcgmMemTemp  = "DCGM_FI_DEV_MEMORY_TEMP"
-	dcgmThermal  = "DCGM_FI_DEV_THERMAL_VIOLATION"
-	dcgmClockEv  = "DCGM_EXP_CLOCK_EVENTS_COUNT"
-	dcgmXID      = "DCGM_FI_DEV_XID_ERRORS" // the last one, for ever
-	dcgmXIDCount = "DCGM_EXP_XID_ERRORS_COUNT"
-	dcgmRemap    = "DCGM_FI_DEV_ROW_REMAP_FAILURE"
-	dcgmHealth   = "DCGM_EXP_GPU_HEALTH_STATUS"
-)
+var dcgmNames = func() names {
+	n := names{}
+	n.want(dcgmUtil, dcgmActive, dcgmSM, dcgmMem, dcgmTemp, dcgmMemTemp, dcgmPower, dcgmPowerCap, dcgmPowerKept, dcgmTempCap)
+	n.want(healthNames...)
+	return n
+}()
 
-var dcgmWants = wantSet(func(add func(...string)) {
-	add(dcgmUtil, dcgmActive, dcgmSM, dcgmMem, dcgmTemp, dcgmMemTemp, dcgmThermal,
-		dcgmClockEv, dcgmXID, dcgmXIDCount, dcgmRemap, dcgmHealth)
-})
+// blank is where DCGM's stand-ins for "not available" begin, such as
+// 9223372036854775794, 140737488355328 and 2147483632: no clock, temperature,
+// error code or count of errors comes near.
+const blank = 1e9
 
-// xidFatal are the errors after which a device cannot be trusted with work:
-// double-bit ECC 48, bus and firmware 74 79 119 120, contained and uncontained
-// memory errors 92 94 95. 63 and 64 (row remapping) count only beside a remap
-// failure; 13, 31, 43 and 45 are mostly faults of the application.
-var xidFatal = map[string]bool{"48": true, "74": true, "79": true, "92": true, "94": true, "95": true, "119": true, "120": true}
-
-// clockFatigue are the clock events that mean a degraded device; power_cap is
-// normal under load.
-var clockFatigue = map[string]bool{"hw_slowdown": true, "hw_thermal": true, "sw_thermal": true, "hw_power_brake": true}
-
-// healthFail is DCGM's code for a failing health watch; 10 is a warning.
-const healthFail = 20
-
-// ParseGPUs reads a DCGM exporter page. prev, the devices of the scrape before,
-// serves the throttle-time counter and may be nil.
-func ParseGPUs(text []byte, prev []GPU) ([]GPU, error) {
-	p, err := readPage(text, dcgmWants)
+// ParseGPUs reads a DCGM exporter page that was asked for at (ns). prev, the
+// devices of the scrape before, serves the throttle-time counter and may be nil.
+func ParseGPUs(text []byte, prev []GPU, at int64) ([]GPU, error) {
+	p, err := readPage(text, dcgmNames)
 	if err != nil {
 		return nil, err
 	}
 	if len(p) == 0 {
 		return nil, ErrNoMetrics
 	}
-	rows := newGPURows(p)
+	rows := gpuRows{byID: map[string]*GPU{}, at: at}
 	rows.gauges(p)
-	rows.verdicts(p, prev)
+	rows.health(p, prev)
+	rows.inherit()
 	return rows.list(), nil
 }
 
 // gpuRows collects the rows of a page by device.
 type gpuRows struct {
-	byID  map[string]*GPU
-	order []string
+	byID map[string]*GPU
+	at   int64
 }
 
-func newGPURows(p page) *gpuRows {
-	r := &gpuRows{byID: map[string]*GPU{}}
-	for _, f := range p {
-		for _, s := range f.series {
-			r.add(s)
-		}
-	}
-	slices.Sort(r.order)
-	return r
-}
-
-func gpuID(s series) string {
-	return cmp.Or(s.label("UUID"), s.label("uuid"), s.label("gpu")) + "/" + s.label("GPU_I_ID")
-}
-
-func (r *gpuRows) add(s series) {
-	id := gpuID(s)
+// of returns the device of a row. Label names are those of DCGM exporter before
+// and after its PR 655, and of its old Kubernetes mode.
+func (r *gpuRows) of(s series) *GPU {
+	uuid, mig := cmp.Or(s.label("UUID"), s.label("uuid")), s.label("GPU_I_ID")
+	id := cmp.Or(uuid, s.label("gpu")) + "/" + mig
 	g := r.byID[id]
 	if g == nil {
-		g = &GPU{MIG: s.label("GPU_I_ID")}
-		g.UUID, _, _ = strings.Cut(id, "/")
+		g = &GPU{UUID: uuid, MIG: mig, At: r.at, id: id}
 		r.byID[id] = g
-		r.order = append(r.order, id)
 	}
-	// Label names of DCGM exporter before and after its PR 655, and of its old
-	// Kubernetes mode.
 	g.Model = cmp.Or(g.Model, s.label("modelName"))
 	g.Host = cmp.Or(g.Host, s.label("hostname"), s.label("Hostname"))
-	g.Namespace = cmp.Or(g.Namespace, s.label("namespace"), s.label("pod_namespace"))
-	g.Pod = cmp.Or(g.Pod, s.label("pod"), s.label("pod_name"))
-}
-
-func (r *gpuRows) list() []GPU {
-	out := make([]GPU, len(r.order))
-	for i, id := range r.order {
-		out[i] = *r.byID[id]
+	// A device that pods share has a row for each of them.
+	if pod := cmp.Or(s.label("pod"), s.label("pod_name")); pod != "" {
+		user := cmp.Or(s.label("namespace"), s.label("pod_namespace")) + "/" + pod
+		if !slices.Contains(g.Users, user) {
+			g.Users = append(g.Users, user)
+		}
 	}
-	return out
+	return g
 }
 
-// gauges fills in the numbers. DCGM prints huge "blank" values, such as
-// 9223372036854775794, for what a device cannot tell.
+// each calls do for the rows of a family that carry a number.
+func (r *gpuRows) each(f *family, do func(s series, g *GPU)) {
+	if f == nil {
+		return
+	}
+	for _, s := range f.series {
+		if g := r.of(s); usable(s.value) && s.value < blank {
+			do(s, g)
+		}
+	}
+}
+
 func (r *gpuRows) gauges(p page) {
-	const blank = 1e15
 	set := func(name string, scale float64, field func(*GPU) *Value) {
-		if p[name] == nil {
-			return
-		}
-		for _, s := range p[name].series {
-			if v := s.value(); usable(v) && v < blank {
-				*field(r.byID[gpuID(s)]) = Value{V: v * scale, Known: true, Metric: p[name].name}
+		r.each(p[name], func(s series, g *GPU) {
+			v := field(g)
+			// Rows of one device differ where its pods are counted apart.
+			if new := (Value{V: s.value * scale, Known: true, Metric: name}); v.Metric != name || new.V > v.V {
+				*v = new
 			}
-		}
+		})
 	}
 	set(dcgmUtil, 0.01, func(g *GPU) *Value { return &g.Utilisation })
 	set(dcgmActive, 1, func(g *GPU) *Value { return &g.Utilisation }) // finer, where profiling works
@@ -149,62 +135,82 @@ func (r *gpuRows) gauges(p page) {
 	set(dcgmMem, 1, func(g *GPU) *Value { return &g.MemClock })
 	set(dcgmTemp, 1, func(g *GPU) *Value { return &g.Temp })
 	set(dcgmMemTemp, 1, func(g *GPU) *Value { return &g.MemTemp })
-	if p[dcgmThermal] != nil { // a nanosecond counter passes 1e15 in 12 days
-		for _, s := range p[dcgmThermal].series {
-			if v := s.value(); usable(v) && v < 1<<62 {
-				r.byID[gpuID(s)].Thermal = Value{V: v, Known: true, Metric: dcgmThermal}
-			}
+	set(dcgmPower, 1, func(g *GPU) *Value { return &g.Power })
+	set(dcgmPowerCap, 1, func(g *GPU) *Value { return &g.PowerLimit })
+	set(dcgmPowerKept, 1, func(g *GPU) *Value { return &g.PowerLimit })
+	set(dcgmTempCap, 1, func(g *GPU) *Value { return &g.TempLimit })
+}
+
+// inherit gives each MIG instance what only its physical device tells: clocks,
+// heat and errors are those of the one chip.
+func (r *gpuRows) inherit() {
+	for _, g := range r.byID {
+		chip := r.byID[g.UUID+"/"]
+		if g.MIG == "" || chip == nil {
+			continue
 		}
+		g.SMClock, g.MemClock = either(g.SMClock, chip.SMClock), either(g.MemClock, chip.MemClock)
+		g.Temp, g.MemTemp = either(g.Temp, chip.Temp), either(g.MemTemp, chip.MemTemp)
+		g.Power, g.PowerLimit, g.TempLimit = either(g.Power, chip.Power), either(g.PowerLimit, chip.PowerLimit), either(g.TempLimit, chip.TempLimit)
+		g.told |= chip.told
+		if chip.severity() > g.severity() {
+			g.Why = chip.Why
+		}
+		g.Throttled, g.Critical, g.Fatal = g.Throttled || chip.Throttled, g.Critical || chip.Critical, g.Fatal || chip.Fatal
 	}
 }
 
-// verdicts judges each device by the signals that are published.
-func (r *gpuRows) verdicts(p page, prev []GPU) {
-	each := func(name string, judge func(s series, g *GPU)) {
-		if p[name] == nil {
-			return
-		}
-		for _, s := range p[name].series {
-			if usable(s.value()) {
-				judge(s, r.byID[gpuID(s)])
-			}
-		}
+// list returns the devices in the order of their UUIDs and instances.
+func (r *gpuRows) list() []GPU {
+	ids := make([]string, 0, len(r.byID))
+	for id := range r.byID {
+		ids = append(ids, id)
 	}
-	each(dcgmRemap, func(s series, g *GPU) { g.judge(&g.Fatal, s.value() == 1, "row remap failure") })
-	// The count covers the last minutes; the gauge keeps its last error for
-	// ever, so it serves only where there is no count.
-	if p[dcgmXIDCount] != nil {
-		each(dcgmXIDCount, func(s series, g *GPU) {
-			xid := s.label("xid")
-			g.judge(&g.Fatal, xidFatal[xid] && s.value() > 0, "XID "+xid)
-		})
-	} else {
-		each(dcgmXID, func(s series, g *GPU) {
-			xid := formatXID(s.value())
-			g.judge(&g.Fatal, xidFatal[xid], "XID "+xid)
-		})
+	slices.Sort(ids)
+	out := make([]GPU, len(ids))
+	for i, id := range ids {
+		out[i] = *r.byID[id]
 	}
-	each(dcgmHealth, func(s series, g *GPU) {
-		g.judge(&g.Critical, s.value() >= healthFail, "health watch "+s.label("health_watch"))
-	})
-	each(dcgmClockEv, func(s series, g *GPU) {
-		ev := s.label("clock_event")
-		g.judge(&g.Throttled, clockFatigue[ev] && s.value() > 0, "clock event "+ev)
-	})
-	for _, g := range prev {
-		if now := r.byID[g.UUID+"/"+g.MIG]; now != nil && now.Thermal.Known && g.Thermal.Known {
-			now.judge(&now.Throttled, now.Thermal.V > g.Thermal.V, "thermal throttle time grows")
-		}
-	}
+	return out
 }
 
-// judge enters one signal into a verdict: yes wins over no, no over unknown.
-func (g *GPU) judge(v *Verdict, bad bool, why string) {
-	if !bad {
-		*v = max(*v, VerdictNo)
-		return
+// onHost is what a host's name is told by from a pod's.
+const onHost = "host:"
+
+// Names are the names by which a configuration may mean this device: its pods
+// as NAMESPACE/POD, its UUID, UUID/INSTANCE of a MIG instance, host:HOST.
+func (g *GPU) Names() []string {
+	all := slices.Clone(g.Users)
+	if g.UUID != "" {
+		all = append(all, g.UUID)
+		if g.MIG != "" {
+			all = append(all, g.UUID+"/"+g.MIG)
+		}
 	}
-	if *v = VerdictYes; g.Why == "" || v == &g.Fatal {
-		g.Why = why
+	if g.Host != "" {
+		all = append(all, onHost+g.Host)
 	}
+	return all
+}
+
+// splitNames takes a comma-separated list of such names apart.
+func splitNames(list string) []string {
+	return strings.FieldsFunc(list, func(c rune) bool { return c == ',' || c == ' ' })
+}
+
+// NameDevices says whether each name in a list has one of the forms of GPU.Names.
+func NameDevices(list string) bool {
+	all := splitNames(list)
+	return len(all) > 0 && !slices.ContainsFunc(all, func(name string) bool { return !nameDevice(name) })
+}
+
+func nameDevice(name string) bool {
+	if host, ok := strings.CutPrefix(name, onHost); ok {
+		return host != ""
+	}
+	of, part, split := strings.Cut(name, "/")
+	if split {
+		return of != "" && part != "" && !strings.Contains(part, "/")
+	}
+	return strings.HasPrefix(name, "GPU-")
 }

@@ -8,7 +8,7 @@ import (
 
 func gpus(t *testing.T, text string, prev []GPU) []GPU {
 	t.Helper()
-	g, err := ParseGPUs([]byte(text), prev)
+	g, err := ParseGPUs([]byte(text), prev, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,12 +19,12 @@ func gpus(t *testing.T, text string, prev []GPU) []GPU {
 func device(t *testing.T, lines string) Device {
 	t.Helper()
 	text := strings.ReplaceAll(lines, "{", `{UUID="GPU-1",namespace="ns",pod="p",`)
-	return Join(gpus(t, text, nil), "ns", "p", nil)
+	return NewDevices(gpus(t, text, nil)).Of("ns/p")
 }
 
 func TestEM16NobodysDevice(t *testing.T) {
 	g := gpus(t, metricsPage(t, "dcgm_readme.prom")+"DCGM_FI_DEV_XID_ERRORS{UUID=\"GPU-604ac76c-d9cf-fef3-62e9-d92044ab6e52\",pod=\"\"} 79\n", nil)
-	if d := Join(g, "", "", nil); d.Known || d.Fatal {
+	if d := NewDevices(g).Of("/"); d.Known || d.Fatal {
 		t.Errorf("joined to the pod without a name: %+v", d)
 	}
 }
@@ -37,7 +37,7 @@ func TestEM17LabelForms(t *testing.T) {
 				if len(g) != 1 || g[0].Host != "node-a" {
 					t.Fatalf("devices %+v", g)
 				}
-				wantValue(t, "utilisation", Join(g, "ns", "p", nil).Utilisation, known(0.4))
+				wantValue(t, "utilisation", NewDevices(g).Of("ns/p").Utilisation, known(0.4))
 			})
 		}
 	}
@@ -57,6 +57,13 @@ func TestDeviceHealth(t *testing.T) {
 		{"EM-19 hw_thermal", "DCGM_EXP_CLOCK_EVENTS_COUNT{clock_event=\"power_cap\"} 40\nDCGM_EXP_CLOCK_EVENTS_COUNT{clock_event=\"hw_thermal\"} 2\n", true, true, false, false},
 		{"row remap failure", "DCGM_FI_DEV_ROW_REMAP_FAILURE{} 1\n", true, false, false, true},
 		{"failing health watch", "DCGM_EXP_GPU_HEALTH_STATUS{health_watch=\"NVLINK\"} 20\n", true, false, true, false},
+		{"double-bit ECC error", "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{} 1\n", true, false, true, false},
+		{"no double-bit ECC error", "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL{} 0\n", true, false, false, false},
+		{"row remapping worked", "DCGM_FI_DEV_ROW_REMAP_FAILURE{} 0\nDCGM_FI_DEV_XID_ERRORS{} 63\n", true, false, false, false},
+		{"the last XID is an application's", "DCGM_FI_DEV_XID_ERRORS{err_code=\"13\",err_msg=\"Graphics Engine Exception\"} 13\n", true, false, false, false},
+		{"an XID out of the count's window", "DCGM_EXP_XID_ERRORS_COUNT{window_size_in_ms=\"300000\"} 0\nDCGM_FI_DEV_XID_ERRORS{} 79\n", true, false, false, false},
+		{"no clock events in the window", "DCGM_EXP_CLOCK_EVENTS_COUNT{window_size_in_ms=\"300000\"} 0\n", true, false, false, false},
+		{"the device is gone", "DCGM_EXP_GPU_HEALTH_STATUS{health_watch=\"ALL\"} 20\n", true, false, true, true},
 		{"warning health watch", "DCGM_EXP_GPU_HEALTH_STATUS{health_watch=\"NVLINK\"} 10\n", true, false, false, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -74,14 +81,28 @@ func TestDeviceHealth(t *testing.T) {
 	}
 }
 
+// TestThermalTimeGrows: the exporter reads its devices every 30 s, so the counter
+// stands still for scrapes although the device is hot.
 func TestThermalTimeGrows(t *testing.T) {
-	const at = `DCGM_FI_DEV_THERMAL_VIOLATION{UUID="GPU-1",pod="p"} %s` + "\n"
-	first := gpus(t, fmt.Sprintf(at, "2e15"), nil)
-	for next, want := range map[string]bool{"2e15": false, "2.1e15": true, "0": false} {
-		d := Join(gpus(t, fmt.Sprintf(at, next), first), "", "p", nil)
-		if d.Throttled != want {
-			t.Errorf("2e15 then %s: throttled %v", next, d.Throttled)
+	var prev []GPU
+	for i, c := range []struct {
+		at      int64 // s
+		counter string
+		hot     bool
+		told    bool
+	}{
+		{0, "2e15", false, false}, {5, "2e15", false, true}, {10, "2.1e15", true, true}, {15, "2.1e15", true, true},
+		{40, "2.1e15", true, true}, {69, "2.1e15", true, true}, {70, "2.1e15", false, true}, {75, "0", false, true}, {80, "1e9", true, true},
+	} {
+		page := fmt.Sprintf(`DCGM_FI_DEV_THERMAL_VIOLATION{gpu="0",pod="p"} %s`+"\n", c.counter)
+		g, err := ParseGPUs([]byte(page), prev, 1+c.at*1e9)
+		if err != nil {
+			t.Fatal(err)
 		}
+		if d := NewDevices(g).Of("/p"); d.Throttled != c.hot || d.Known != c.told {
+			t.Errorf("scrape %d at %d s: throttled %v, known %v", i, c.at, d.Throttled, d.Known)
+		}
+		prev = g
 	}
 }
 
@@ -92,12 +113,12 @@ func TestSlowDown(t *testing.T) {
 		fmt.Fprintf(&text, "DCGM_FI_DEV_GPU_UTIL{UUID=\"%d\",pod=\"p%d\",modelName=\"H100\"} %d\n", i, i, d.util)
 	}
 	g := gpus(t, text.String(), nil)
-	clocks := MedianClocks(g)
+	devices := NewDevices(g)
 	for pod, want := range map[string]Value{
 		"p0": known(1), "p2": known(1980.0 / 1950), "p3": known(2),
 		"p4": {}, // an idle device lowers its clock on purpose
 	} {
-		wantValue(t, pod, Join(g, "", pod, clocks).SlowDown, want)
+		wantValue(t, pod, devices.Of("/"+pod).SlowDown, want)
 	}
 }
 
@@ -107,7 +128,7 @@ DCGM_FI_DEV_GPU_UTIL{UUID="b",pod="p"} 90
 DCGM_FI_DEV_XID_ERRORS{UUID="a",pod="p"} 79
 DCGM_FI_DEV_XID_ERRORS{UUID="b",pod="p"} 0
 `, nil)
-	d := Join(g, "", "p", nil)
+	d := NewDevices(g).Of("/p")
 	wantValue(t, "utilisation", d.Utilisation, known(0.9))
 	if !d.Fatal || d.Why != "XID 79" {
 		t.Errorf("%+v", d)

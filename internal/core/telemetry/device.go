@@ -1,55 +1,83 @@
 package telemetry
 
-import (
-	"math"
-	"slices"
-	"strconv"
-)
+import "slices"
+
+// Device is the health of a pod's accelerators; the worst of several.
+type Device struct {
+	Known       bool
+	At          int64 // ns, the oldest page it was read from
+	Utilisation Value // 0..1, the busiest
+	Temp        Value // °C, the hottest
+	MemTemp     Value // °C, the hottest
+	Power       Value // W, all together
+	Envelope    Value // power over its limit or temperature over its limit, the worst
+	SlowDown    Value // >= 1: factor by which the device is slower than healthy ones
+	Throttled   bool  // thermal or power-brake throttling
+	Critical    bool  // serving, but failing a health watch or with an uncorrectable memory error
+	Fatal       bool  // XID or row-remap failure of the fatal set
+	Why         string
+	// Missing names the health signals that the exporter does not publish for
+	// one of the devices: unknown, not healthy.
+	Missing []string
+}
 
 // Clocks are compared among busy devices of one model: an idle one lowers its
 // clock on purpose.
 const busy = 0.5
 
-// Join gives the health of one pod from the devices of all nodes: the worst of
-// the pod's own per signal. clocks comes from MedianClocks over the same list.
-// A pod without a device on the list has Known false.
-func Join(gpus []GPU, namespace, pod string, clocks map[string]float64) Device {
-	var d Device
-	if pod == "" { // rows without a pod belong to nobody
-		return d
-	}
-	verdicts := [...]Verdict{VerdictUnknown, VerdictUnknown, VerdictUnknown}
-	found := false
+// Devices are the devices of all nodes by the names that may be asked for. It
+// is immutable.
+type Devices struct {
+	byName map[string][]*GPU
+	clocks map[string]float64 // MHz, median SM clock of busy devices by model
+}
+
+// NewDevices indexes gpus, which must not change afterwards.
+func NewDevices(gpus []GPU) *Devices {
+	d := &Devices{byName: map[string][]*GPU{}, clocks: medianClocks(gpus)}
 	for i := range gpus {
-		g := &gpus[i]
-		if g.Pod != pod || g.Namespace != namespace {
-			continue
+		for _, n := range gpus[i].Names() {
+			d.byName[n] = append(d.byName[n], &gpus[i])
 		}
-		found = true
-		for j, v := range [...]Verdict{g.Throttled, g.Critical, g.Fatal} {
-			verdicts[j] = max(verdicts[j], v)
-		}
-		d.Utilisation = worse(d.Utilisation, g.Utilisation)
-		d.SlowDown = worse(d.SlowDown, g.slowDown(clocks))
-		if d.Why == "" || g.Fatal == VerdictYes {
-			d.Why = g.Why
-		}
-	}
-	d.Throttled, d.Critical, d.Fatal = verdicts[0] == VerdictYes, verdicts[1] == VerdictYes, verdicts[2] == VerdictYes
-	if found {
-		d.Missing = missing(verdicts)
-		d.Known = len(d.Missing) < len(verdicts) || d.SlowDown.Known
 	}
 	return d
 }
 
-func missing(verdicts [3]Verdict) (names []string) {
-	for i, n := range [...]string{"throttling", "health watches", "XID and row remap"} {
-		if verdicts[i] == VerdictUnknown {
-			names = append(names, n)
+// Of gives the health of what a comma-separated list of names (GPU.Names) means.
+// Known is false when no exporter tells about any of it.
+func (d *Devices) Of(list string) Device {
+	var all Device
+	told, found := signals(allSignals), false
+	severity := 0
+	for _, name := range splitNames(list) {
+		for _, g := range d.byName[name] {
+			if !found || g.At < all.At {
+				all.At = g.At
+			}
+			found = true
+			all.Known = all.Known || g.told != 0
+			told &= g.told
+			all.Utilisation = worse(all.Utilisation, g.Utilisation)
+			all.Temp = worse(all.Temp, g.Temp)
+			all.MemTemp = worse(all.MemTemp, g.MemTemp)
+			all.Envelope = worse(all.Envelope, g.envelope())
+			if g.Power.Known {
+				all.Power = Value{V: all.Power.V + g.Power.V, Known: true, Metric: g.Power.Metric}
+			}
+			all.SlowDown = worse(all.SlowDown, g.slowDown(d.clocks))
+			all.Throttled = all.Throttled || g.Throttled
+			all.Critical = all.Critical || g.Critical
+			all.Fatal = all.Fatal || g.Fatal
+			if s := g.severity(); s > severity {
+				severity, all.Why = s, g.Why
+			}
 		}
 	}
-	return names
+	if found {
+		all.Missing = told.missing()
+		all.Known = all.Known || all.SlowDown.Known
+	}
+	return all
 }
 
 func worse(a, b Value) Value {
@@ -69,10 +97,23 @@ func (g *GPU) slowDown(clocks map[string]float64) Value {
 	return Value{V: max(1, median/g.SMClock.V), Known: true, Metric: g.SMClock.Metric}
 }
 
+// envelope is how much of what it may draw or how warm it may become a device has
+// taken; unknown unless the exporter tells a limit.
+func (g *GPU) envelope() Value {
+	return worse(share(g.Power, g.PowerLimit), share(g.Temp, g.TempLimit))
+}
+
+func share(of, limit Value) Value {
+	if !of.Known || !limit.Known || limit.V <= 0 {
+		return Value{}
+	}
+	return Value{V: max(0, of.V/limit.V), Known: true, Metric: of.Metric}
+}
+
 func (g *GPU) isBusy() bool { return g.SMClock.Known && g.Utilisation.Known && g.Utilisation.V >= busy }
 
-// MedianClocks is the median SM clock (MHz) of the busy devices, by model name.
-func MedianClocks(gpus []GPU) map[string]float64 {
+// medianClocks is the median SM clock (MHz) of the busy devices, by model name.
+func medianClocks(gpus []GPU) map[string]float64 {
 	byModel := map[string][]float64{}
 	for i := range gpus {
 		if g := &gpus[i]; g.isBusy() {
@@ -86,5 +127,3 @@ func MedianClocks(gpus []GPU) map[string]float64 {
 	}
 	return out
 }
-
-func formatXID(x float64) string { return strconv.FormatFloat(math.Trunc(x), 'f', 0, 64) }

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 	"strconv"
-
-	dto "github.com/prometheus/client_model/go"
 )
 
 // family is one metric: its series in page order, the last of equal label sets
@@ -13,27 +11,44 @@ import (
 type family struct {
 	name   string // as written on the page
 	series []series
+	// at finds series by their set of labels, once there are too many to look
+	// through: vLLM's LoRA gauge never drops one.
+	at map[uint64]int
 }
 
-// series is one sample line.
-type series struct{ m *dto.Metric }
+// scanned is the number of series up to which looking through is quicker than a
+// map and allocates nothing (BenchmarkParse; engines have one series a rank).
+const scanned = 16
 
-// value is the number of the line. Without TYPE lines all are untyped.
-func (s series) value() float64 {
-	if s.m.GetUntyped() == nil {
-		return math.NaN()
+// add appends a series, or replaces the one that has its labels.
+func (f *family) add(s series) {
+	if i, ok := f.index(s); ok {
+		f.series[i] = s
+		return
 	}
-	return s.m.GetUntyped().GetValue()
-}
-
-// label returns a label's value; "" when absent, which Prometheus holds equal.
-func (s series) label(name string) string {
-	for _, l := range s.m.GetLabel() {
-		if l.GetName() == name {
-			return l.GetValue()
+	f.series = append(f.series, s)
+	switch n := len(f.series); {
+	case f.at != nil:
+		f.at[s.set] = n - 1
+	case n > scanned:
+		f.at = make(map[uint64]int, 2*n)
+		for i := range f.series {
+			f.at[f.series[i].set] = i
 		}
 	}
-	return ""
+}
+
+func (f *family) index(s series) (int, bool) {
+	if f.at != nil {
+		i, ok := f.at[s.set]
+		return i, ok && sameLabels(f.series[i], s)
+	}
+	for i := range f.series {
+		if sameLabels(f.series[i], s) {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 // first returns the first of the named families that is on the page, or nil.
@@ -94,14 +109,13 @@ func (f *family) fold(op func(a, b float64) float64) Value {
 	}
 	v := Value{Known: true, Metric: f.name}
 	for i, s := range f.series {
-		x := s.value()
-		if !usable(x) {
+		if !usable(s.value) {
 			return Value{}
 		}
 		if i == 0 {
-			v.V = x
+			v.V = s.value
 		} else {
-			v.V = op(v.V, x)
+			v.V = op(v.V, s.value)
 		}
 	}
 	return v

@@ -22,7 +22,7 @@ import (
 //	 "lora": {"max": 2, "running": ["a"], "waiting": []},
 //	 "metric": {"kv_usage": "vllm:gpu_cache_usage_perc"},
 //	 "ranks": {"0": {"waiting": 5}},
-//	 "gpus": [{"uuid": "GPU-…", "sm_clock": 139, "mem_temp": null}]}
+//	 "gpus": [{"uuid": "GPU-…", "users": "ns/pod", "sm_clock": 139, "mem_temp": null}]}
 //
 // A number must be known and equal, null means that the field must be unknown
 // (lora: no list of names), a key left out is not looked at. "metric" names the
@@ -31,8 +31,12 @@ import (
 func TestPages(t *testing.T) {
 	n := 0
 	for _, path := range promFiles(t) {
-		t.Run(pageName(path), func(t *testing.T) {
-			text, want := readGolden(t, path)
+		text, want := readGolden(t, path)
+		name := pageName(path)
+		if id, ok := want["note"].(string); ok { // the acceptance case it is
+			name = id + " " + name
+		}
+		t.Run(name, func(t *testing.T) {
 			if gpus, ok := want["gpus"]; ok || strings.Contains(filepath.Base(path), "dcgm") {
 				checkGPUs(t, text, gpus)
 				return
@@ -139,12 +143,11 @@ func checkSane(t *testing.T, s *Sample) {
 }
 
 func numbers(s *Sample) map[string]Value {
-	return map[string]Value{
-		"waiting": s.Waiting, "running": s.Running, "kv_usage": s.KVUsage, "kv_block_size": s.KVBlockSize,
-		"kv_blocks": s.KVBlocks, "cache_queried": s.CacheQueried, "cache_hit": s.CacheHit,
-		"preempted": s.Preempted, "process_start": s.ProcessStart,
-		"lora_slots_used": s.LoRA.SlotsUsed, "lora_slots_total": s.LoRA.SlotsTotal,
+	all := map[string]Value{}
+	for _, sig := range s.Signals() {
+		all[sig.Name] = sig.Value
 	}
+	return all
 }
 
 func checkSample(t *testing.T, s *Sample, want map[string]any) {
@@ -215,7 +218,7 @@ func equal(t *testing.T, what string, got, want any) {
 
 func checkGPUs(t *testing.T, text []byte, want any) {
 	t.Helper()
-	gpus, err := ParseGPUs(text, nil)
+	gpus, err := ParseGPUs(text, nil, 7)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,10 +242,22 @@ func checkGPUs(t *testing.T, text []byte, want any) {
 			switch key {
 			case "uuid":
 				equal(t, key, g.UUID, w)
-			case "namespace":
-				equal(t, key, g.Namespace, w)
-			case "pod":
-				equal(t, key, g.Pod, w)
+			case "mig":
+				equal(t, key, g.MIG, w)
+			case "host":
+				equal(t, key, g.Host, w)
+			case "users":
+				equal(t, key, strings.Join(g.Users, ","), w)
+			case "throttled":
+				equal(t, key, g.Throttled, w)
+			case "critical":
+				equal(t, key, g.Critical, w)
+			case "fatal":
+				equal(t, key, g.Fatal, w)
+			case "why":
+				equal(t, key, g.Why, w)
+			case "missing":
+				equal(t, key, strings.Join(g.told.missing(), ","), w)
 			default:
 				t.Errorf("unknown key %q in the stated result", key)
 			}

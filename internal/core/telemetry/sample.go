@@ -2,7 +2,11 @@
 // latest of every pod. Unknown is never zero and never idle.
 package telemetry
 
-import "github.com/eppctl/eppctl/internal/core/pod"
+import (
+	"math"
+
+	"github.com/eppctl/eppctl/internal/core/pod"
+)
 
 // Value is a number that may be unknown, with the metric it came from.
 type Value struct {
@@ -14,6 +18,10 @@ type Value struct {
 	At int64
 }
 
+// Count is the number as an int, at most the largest of 32 bits: a page may say
+// anything, and an int made of 1e20 is negative.
+func (v Value) Count() int { return int(min(v.V, math.MaxInt32)) }
+
 // LoRA is what the page says about adapters that are active now. Active is not
 // resident: an idle loaded adapter is absent.
 type LoRA struct {
@@ -21,6 +29,9 @@ type LoRA struct {
 	Max     int      // adapters that fit at once, 0 = not told
 	Running []string // sorted
 	Waiting []string // sorted
+	// Seen were active on earlier pages of this process, the latest first. Carry
+	// sets it.
+	Seen []SeenAdapter
 	// SlotsUsed and SlotsTotal: SGLang tells counts and no names.
 	SlotsUsed, SlotsTotal Value
 }
@@ -44,6 +55,7 @@ type Sample struct {
 	Asleep       bool
 	CacheOff     bool  // the engine says that prefix caching is off: no events will come
 	ProcessStart Value // Unix seconds; a change means a restarted engine
+	Since        int64 // ns: the first page of this process, 0 = this one. Carry sets it
 	Clamped      int   // values on this page above their upper bound, cut to it
 	// Hardware health, from the device exporter where there is one.
 	Device Device
@@ -53,18 +65,32 @@ type Sample struct {
 	lookups lookups
 }
 
-// Device is the health of a pod's accelerators; the worst of several.
-type Device struct {
-	Known       bool
-	Utilisation Value // 0..1
-	SlowDown    Value // >= 1: factor by which the device is slower than healthy ones
-	Throttled   bool  // thermal or power-brake throttling
-	Critical    bool  // serving, but failing a health watch
-	Fatal       bool  // XID or row-remap failure of the fatal set
-	Why         string
-	// Missing names the health signals the exporter does not publish: unknown,
-	// not healthy.
-	Missing []string
+// Signal is one number of a Sample, with its name and the time (ns) of the page
+// it was read from.
+type Signal struct {
+	Name  string
+	Value Value
+	At    int64
+}
+
+// Signals lists the numbers of a Sample under stable names, unknown ones too.
+func (s *Sample) Signals() []Signal {
+	list := []Signal{
+		{"waiting", s.Waiting, s.At}, {"running", s.Running, s.At}, {"kv_usage", s.KVUsage, s.At},
+		{"kv_block_size", s.KVBlockSize, s.At}, {"kv_blocks", s.KVBlocks, s.At},
+		{"cache_queried", s.CacheQueried, s.At}, {"cache_hit", s.CacheHit, s.At}, {"preempted", s.Preempted, s.At},
+		{"lora_slots_used", s.LoRA.SlotsUsed, s.At}, {"lora_slots_total", s.LoRA.SlotsTotal, s.At},
+		{"process_start", s.ProcessStart, s.At},
+		{"device_utilisation", s.Device.Utilisation, s.Device.At}, {"device_temp", s.Device.Temp, s.Device.At},
+		{"device_mem_temp", s.Device.MemTemp, s.Device.At}, {"device_slow_down", s.Device.SlowDown, s.Device.At},
+		{"device_power", s.Device.Power, s.Device.At}, {"device_envelope", s.Device.Envelope, s.Device.At},
+	}
+	for i := range list {
+		if at := list[i].Value.At; at != 0 { // carried over from an earlier page
+			list[i].At = at
+		}
+	}
+	return list
 }
 
 // values lists the numbers of a Sample that age one by one. The process start
@@ -83,6 +109,10 @@ func (s *Sample) values() []*Value {
 func (s *Sample) Carry(prev *Sample, maxAge int64) {
 	if prev == nil || prev.Engine != s.Engine {
 		return
+	}
+	s.LoRA.Seen = prev.seen()
+	if s.Since = prev.Since; s.Since == 0 {
+		s.Since = prev.At
 	}
 	usage := s.KVUsage.Known
 	old := prev.values()

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -55,5 +56,40 @@ func TestRestarted(t *testing.T) {
 	}
 	if got := mustParse(t, page, ParseOptions{}).Restarted(nil); got != "" {
 		t.Errorf("first sample: %q", got)
+	}
+}
+
+// TestSignalsTellSourceAndTime: every number says which metric it came from, and
+// a carried one keeps the time of its own page.
+func TestSignalsTellSourceAndTime(t *testing.T) {
+	a := mustParse(t, "vllm:num_requests_waiting 9\nray_vllm_kv_cache_usage_perc 0.7\n", ParseOptions{At: 1})
+	b := mustParse(t, "ray_vllm_kv_cache_usage_perc 0.8\n", ParseOptions{At: 5})
+	b.Carry(a, 10)
+	b.Device = NewDevices(gpus(t, "DCGM_FI_DEV_GPU_TEMP{UUID=\"GPU-a\"} 88\n", nil)).Of("GPU-a")
+	got := map[string]Signal{}
+	for _, s := range b.Signals() {
+		got[s.Name] = s
+	}
+	for name, want := range map[string]Signal{
+		"waiting":     {"waiting", Value{V: 9, Known: true, Metric: "vllm:num_requests_waiting", At: 1}, 1},
+		"kv_usage":    {"kv_usage", Value{V: 0.8, Known: true, Metric: "ray_vllm_kv_cache_usage_perc"}, 5},
+		"running":     {"running", Value{}, 5},
+		"device_temp": {"device_temp", Value{V: 88, Known: true, Metric: "DCGM_FI_DEV_GPU_TEMP"}, 1},
+	} {
+		if got[name] != want {
+			t.Errorf("%s: %+v, want %+v", name, got[name], want)
+		}
+	}
+	if n := len(b.values()) + 7; len(got) != n { // those that do not age, and the device's
+		t.Errorf("%d signals, want %d", len(got), n)
+	}
+}
+
+// A page may say any number.
+func TestCount(t *testing.T) {
+	for v, want := range map[float64]int{0: 0, 3.9: 3, math.MaxInt32: math.MaxInt32, 99999999999999999999: math.MaxInt32, 1e308: math.MaxInt32} {
+		if got := (Value{V: v, Known: true}).Count(); got != want {
+			t.Errorf("%g: %d, want %d", v, got, want)
+		}
 	}
 }

@@ -86,7 +86,7 @@ func perReplica(f *family) *family {
 		case !ok:
 			at[rank] = len(out.series)
 			out.series = append(out.series, m)
-		case !usable(m.value()) || m.value() > out.series[i].value():
+		case !usable(m.value) || m.value > out.series[i].value:
 			out.series[i] = m // one that is no number makes the sum unknown
 		}
 	}

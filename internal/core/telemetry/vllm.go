@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -51,7 +52,7 @@ func (vllm) read(p page, o *ParseOptions, s *Sample) error {
 	s.KVBlockSize = labelNumber(config, "block_size")
 	s.KVBlocks = vllmBlocks(p[vllmConfig])
 	s.CacheOff = config.any(func(m series) bool { return m.label("enable_prefix_caching") == "False" })
-	s.Asleep = get(vllmSleep).is("sleep_state", "awake").any(func(m series) bool { return m.value() == 0 })
+	s.Asleep = get(vllmSleep).is("sleep_state", "awake").any(func(m series) bool { return m.value == 0 })
 	s.LoRA = vllmAdapters(p[vllmLoRA])
 	return nil
 }
@@ -73,18 +74,18 @@ func vllmAdapters(f *family) LoRA {
 	if f == nil {
 		return LoRA{}
 	}
-	var newest series
-	for _, m := range f.series {
-		if usable(m.value()) && (newest.m == nil || m.value() >= newest.value()) {
+	var newest *series
+	for i := range f.series {
+		if m := &f.series[i]; usable(m.value) && (newest == nil || m.value >= newest.value) {
 			newest = m
 		}
 	}
-	if newest.m == nil {
+	if newest == nil {
 		return LoRA{}
 	}
 	return LoRA{
 		Known:   true,
-		Max:     int(labelNumber(&family{series: []series{newest}}, "max_lora").V),
+		Max:     int(min(labelNumber(&family{series: []series{*newest}}, "max_lora").V, math.MaxInt32)),
 		Running: nameSet(newest.label("running_lora_adapters")),
 		Waiting: nameSet(newest.label("waiting_lora_adapters")),
 	}

@@ -16,11 +16,12 @@ import (
 // scrapes every second: 4.06 s mean TTFT against 0.93 s).
 //
 // Any goroutine may call any method. Each pod has its own lock, so readers and
-// writers of different pods never meet. Time is an argument, in nanoseconds of
+// writers of different pods never meet, and most readers take none (standing). Time is an argument, in nanoseconds of
 // one clock; the ledger starts nothing and reads no clock.
 type Ledger struct {
 	rows   [pod.MaxMembers]atomic.Pointer[account]
 	means  means
+	rates  rates
 	hasher *block.Hasher
 }
 
@@ -39,9 +40,12 @@ type Load struct {
 	// nobody reports counts once a scrape confirms it (Presume); until the next
 	// scrape, as many estimates are believed as the last one confirmed.
 	Waiting int
-	// Queue is the time until the pod will have answered everything placed so
+	// Rank is the one that Queue, Depth and Pace are of.
+	Rank int
+	// Queue is the time until the rank will have answered everything placed there so
 	// far, by our estimates; never negative.
 	Queue time.Duration
+	Depth int // of Waiting, those on the rank
 	// Since and SinceWork count the Waiting requests placed after the scrape the
 	// reader named, and their prefill time. One that was answered already is
 	// left out: it queues no more, and counting it would make a pod look loaded
@@ -49,13 +53,19 @@ type Load struct {
 	Since     int
 	SinceWork time.Duration
 	// AtScrape is how many requests of ours were before their first byte at that
-	// scrape: what a gauge of waiting requests shows above it came from others.
+	// scrape. A gauge of waiting requests shows above it those of others, and those
+	// of ours that were answered and preempted.
 	AtScrape int
+	// PlacedAtScrape is how many requests of ours were in flight at that scrape: what
+	// the gauges of waiting and running ones show above it together came from others.
+	PlacedAtScrape int
 	// Held is the number of distinct prompt tokens of the requests in flight,
 	// to the grain of a chunk.
 	Held int64
-	// Faults are the server errors of the last answers.
-	Faults Faults
+	// Pace is what prefill takes there beside its Prior, as learned of late.
+	Pace Rate
+	// Circuit is what the last endings say of the pod.
+	Circuit Circuit
 }
 
 // Load reads a pod's account, against the scrape that Presume heard of last.
@@ -66,12 +76,23 @@ const lastHeard = math.MinInt64
 
 // LoadSince reads a pod's account and what was placed on it after a scrape
 // (ns). It allocates nothing; its cost grows with Load.Since.
-func (l *Ledger) LoadSince(p *pod.Pod, now, scraped int64) Load {
+func (l *Ledger) LoadSince(p *pod.Pod, now, scraped int64) (x Load) {
+	l.Read(p, now, scraped, -1, &x)
+	return x
+}
+
+// Read is LoadSince into x, which a decision has a place for in each row, with the
+// queue of one rank; -1 = of the idlest.
+func (l *Ledger) Read(p *pod.Pod, now, scraped int64, rank int, x *Load) {
 	a := l.rows[p.ID].Load()
 	if a == nil || a.epoch != p.Epoch {
-		return Load{}
+		*x = Load{Rank: max(0, rank)}
+		return
 	}
-	return a.read(now, scraped)
+	x.Held = a.held.tokens.Load()
+	if !a.standing.read(now, scraped, x) {
+		a.read(now, scraped, rank, x)
+	}
 }
 
 // account returns the counters of exactly this pod. A pod that was removed and
@@ -84,7 +105,7 @@ func (l *Ledger) account(p *pod.Pod) *account {
 		if old != nil && old.epoch == p.Epoch {
 			return old
 		}
-		fresh := &account{epoch: p.Epoch}
+		fresh := newAccount(p)
 		if old != nil && old.epoch > p.Epoch {
 			return fresh
 		}
@@ -94,65 +115,99 @@ func (l *Ledger) account(p *pod.Pod) *account {
 	}
 }
 
-// account holds the counters of one pod in one epoch.
-//
-// finish is the virtual finish time: when the pod would have answered everything
-// placed so far. work is the sum of the prefill times of the waiting requests;
-// sums are whole nanoseconds, so that no order of arrival changes a result and
-// the counters return to exactly zero.
-type account struct {
-	epoch uint64
-	held  held
-
-	mu       sync.Mutex
-	inFlight int
-	waiting  int
-	finish   int64
-	work     int64
-	newest   *Placement // waiting requests, linked from the newest to the oldest
-	answers  answers
-	faults   faults
-
-	judged int64 // time of the last scrape that Presume used
-	pace   int   // unseen first bytes between the two scrapes before that
-	passed int   // unseen first bytes since, known from their requests' ends
+func newAccount(p *pod.Pod) *account {
+	a := &account{epoch: p.Epoch, caused: make(caused, len(p.Members)+1)}
+	a.standing.version.Store(1)
+	if a.lanes = a.only[:]; len(p.Members) > 1 {
+		a.lanes = make([]lane, len(p.Members))
+	}
+	return a
 }
 
-func (a *account) read(now, scraped int64) Load {
-	l := Load{Held: a.held.tokens.Load()}
+// account holds the counters of one pod in one epoch.
+//
+// What a decision reads comes first and lies together: of a thousand pods none is in
+// the processor's nearest cache.
+type account struct {
+	standing standing
+	epoch    uint64
+	held     held
+
+	mu       sync.Mutex // taken to change something by change
+	inFlight int
+	waiting  int
+	newest   *Placement // waiting requests, linked from the newest to the oldest
+	judged   int64      // time of the last scrape that Presume used
+	pace     int        // unseen first bytes between the two scrapes before that
+	lanes    []lane     // by rank
+	circuit  circuit
+	only     [1]lane // of a pod of one rank
+	past     past
+
+	passed   int // unseen first bytes since, known from their requests' ends
+	adapters adapters
+	caused   caused
+}
+
+// read fills l, but for Held, and publishes it for the next reader.
+func (a *account) read(now, scraped int64, rank int, l *Load) {
+	l.Since, l.SinceWork = 0, 0
+	holds := always()
 	a.mu.Lock()
 	if scraped == lastHeard {
 		scraped = a.judged
 	}
 	l.InFlight, l.Waiting = a.inFlight, a.waiting
-	l.Queue = time.Duration(max(0, a.finish-now))
+	l.Rank = a.lane(rank, now)
+	on := &a.lanes[l.Rank]
+	l.Queue = on.queue(now)
 	due := 0
-	for p := a.newest; p != nil && p.at > scraped; p = p.older {
+	p := a.newest
+	for ; p != nil && p.at > scraped; p = p.older {
 		l.Since++
-		l.SinceWork += p.work.Prefill
-		if p.overdue(now) {
+		l.SinceWork += p.prefill
+		holds.to = min(holds.to, p.at)
+		switch {
+		case p.overdue(now):
 			due++
+			holds.asOf = max(holds.asOf, p.due)
+		case p.due != 0:
+			holds.until = min(holds.until, p.due)
 		}
 	}
-	l.AtScrape = l.Waiting - l.Since + a.answers.spanning(scraped)
+	if p != nil {
+		holds.from = p.at
+	}
+	then := a.past.at(scraped, &holds)
+	l.AtScrape, l.PlacedAtScrape = int(then.waiting), int(then.inFlight)
 	l.Waiting -= min(due, a.pace)
-	l.Faults = a.faults.read(now)
+	l.Depth = min(on.waiting, l.Waiting)
+	a.circuit.read(now, &l.Circuit)
+	l.Pace = on.meter.read(now)
+	a.publish(l, holds)
 	a.mu.Unlock()
-	return l
 }
 
 func (a *account) add(p *Placement, now int64) {
-	a.mu.Lock()
+	a.change()
 	defer a.mu.Unlock()
 	p.at = now
+	p.lane = a.lane(p.work.Rank, now)
+	on := &a.lanes[p.lane]
 	a.inFlight++
-	a.faults.place(p, now)
+	on.inFlight++
+	a.adapters.enter(p.work.Adapter)
+	defer a.note(now)
 	if p.answered {
+		a.circuit.place(p, on.waiting, now)
 		return // a request moved after its first byte has no prefill left
 	}
 	a.waiting++
-	a.work += int64(p.work.Prefill)
-	a.finish = max(a.finish, now) + int64(p.work.Prefill)
+	on.waiting++
+	a.circuit.place(p, on.waiting, now)
+	on.work += int64(p.prefill)
+	on.finish = max(on.finish, now) + int64(p.prefill)
+	p.ready, p.metered = on.finish, false
 	p.older = a.newest
 	if p.older != nil {
 		p.older.newer = p
@@ -164,15 +219,17 @@ func (a *account) add(p *Placement, now int64) {
 // what is left: an answer is the one moment at which the estimate can be
 // corrected without trusting a gauge.
 func (a *account) answer(p *Placement, now int64) {
-	a.unqueue(p, now)
-	a.finish = now + a.work
+	on := a.unqueue(p, now)
+	on.finish = now + on.work
 }
 
-// unqueue takes a request out of the waiting ones.
-func (a *account) unqueue(p *Placement, now int64) {
+// unqueue takes a request out of the waiting ones of its lane, which it returns.
+func (a *account) unqueue(p *Placement, now int64) *lane {
+	on := &a.lanes[p.lane]
 	a.waiting--
-	a.work -= int64(p.work.Prefill)
-	a.answers.add(p.at, now)
+	on.waiting--
+	on.work -= int64(p.prefill)
+	a.note(now)
 	if p.newer != nil {
 		p.newer.older = p.older
 	} else {
@@ -182,47 +239,29 @@ func (a *account) unqueue(p *Placement, now int64) {
 		p.older.newer = p.newer
 	}
 	p.older, p.newer = nil, nil
+	return on
 }
 
 // drop takes a request off the pod, wherever it stood.
 func (a *account) drop(p *Placement, now int64) {
-	a.mu.Lock()
+	a.change()
 	defer a.mu.Unlock()
+	on := &a.lanes[p.lane]
 	a.inFlight--
-	a.faults.leave(p, now)
+	on.inFlight--
+	a.adapters.leave(p.work.Adapter, (p.answered || p.overdue(now)) && !p.failed, now)
 	switch {
 	case p.answered:
+		a.note(now)
 	case p.overdue(now):
 		a.stand(p, now)
 		a.passed++
 	default:
 		a.answer(p, now)
-	}
-}
-
-// answers remembers the last requests that stopped waiting. 64 outlast the five
-// seconds after which a scrape counts no more on all but the busiest pods, and
-// there the count is too low, which only brings the gauge in sooner.
-type answers struct {
-	ring [64]struct{ placed, left int64 }
-	n    uint
-}
-
-func (a *answers) add(placed, left int64) {
-	a.ring[a.n%uint(len(a.ring))] = struct{ placed, left int64 }{placed, left}
-	a.n++
-}
-
-// spanning counts the requests that waited at time t.
-func (a *answers) spanning(t int64) (n int) {
-	for i := range min(a.n, uint(len(a.ring))) {
-		r := a.ring[(a.n-1-i)%uint(len(a.ring))]
-		if r.left <= t {
-			break
-		}
-		if r.placed <= t {
-			n++
+		a.circuit.unanswered(p, now)
+		if on.waiting > 0 {
+			on.meter.spoil()
 		}
 	}
-	return n
+	a.circuit.leave(p, now)
 }

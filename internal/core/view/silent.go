@@ -13,7 +13,7 @@ import (
 // doubt. Where they never did, a page that the engine does not have, or that
 // stands elsewhere, must not look like a dead pod: the feed reports such failures
 // as not mute, and a connected event stream speaks for the pod as well.
-func (v *View) Silent(p *pod.Pod, e telemetry.Entry, now int64, l telemetry.Limits) bool {
+func (v *View) Silent(p *pod.Pod, e *telemetry.Entry, now int64, l telemetry.Limits) bool {
 	switch {
 	case !e.Mute:
 		return false

@@ -30,15 +30,16 @@ type slowRequest struct {
 	pod             *pod.Pod
 	prefill         int64
 	tokens          []uint32
-	text            string // the tokens, one byte each
-	at              int64  // of the placement on its present pod
-	seq             int    // order of the placements
-	due             int64  // of an unseen first byte
-	stays           []slowStay
+	text            string     // the tokens, one byte each
+	at              int64      // of the placement on its present pod
+	seq             int        // order of the placements
+	due             int64      // of an unseen first byte
+	stays           []slowStay // before its first byte
+	lives           []slowStay // until it ended
 	answered, ended bool
 }
 
-// slowStay is a time during which a request waited on a pod.
+// slowStay is a time during which a request was on a pod.
 type slowStay struct {
 	pod      *pod.Pod
 	from, to int64
@@ -60,9 +61,12 @@ func (s *slow) stopWaiting(r *slowRequest, now int64, seen bool, gone func()) {
 	if was {
 		r.stays = append(r.stays, slowStay{r.pod, r.at, now})
 	}
-	p := r.pod
+	p, at, ended := r.pod, r.at, r.ended
 	overdue := r.due != 0 && r.due <= now && !seen
 	gone()
+	if r.pod != p || r.ended != ended {
+		r.lives = append(r.lives, slowStay{p, at, now})
+	}
 	if !was {
 		return
 	}
@@ -136,10 +140,18 @@ func (s *slow) load(p *pod.Pod, now, scraped int64) (l Load) {
 				l.AtScrape++
 			}
 		}
+		for _, w := range r.lives {
+			if w.pod == p && w.from <= scraped && w.to > scraped {
+				l.PlacedAtScrape++
+			}
+		}
 		if r.ended || r.pod != p {
 			continue
 		}
 		l.InFlight++
+		if r.at <= scraped {
+			l.PlacedAtScrape++
+		}
 		full := len(r.tokens) / chunkTokens
 		for i := 1; i <= full; i++ {
 			prefixes[r.text[:i*chunkTokens]] = true
@@ -160,6 +172,7 @@ func (s *slow) load(p *pod.Pod, now, scraped int64) (l Load) {
 		}
 	}
 	l.Waiting -= min(due, s.pace[p])
+	l.Depth = l.Waiting // of the only rank
 	l.Held += int64(len(prefixes)) * chunkTokens
 	l.Queue = time.Duration(max(0, s.finish[p]-now))
 	return l
@@ -186,7 +199,9 @@ func randomLife(t *testing.T, rnd *rand.Rand) {
 	check := func() {
 		p := pods[rnd.Intn(2)]
 		scraped := now - int64(rnd.Intn(40))
-		if got, want := l.LoadSince(p, now, scraped), s.load(p, now, scraped); got != want {
+		got, want := l.LoadSince(p, now, scraped), s.load(p, now, scraped)
+		got.Circuit = Circuit{} // not the twin's
+		if got != want {
 			t.Fatalf("at %d, scraped %d: ledger %+v, twin %+v", now, scraped, got, want)
 		}
 	}
@@ -242,7 +257,9 @@ func randomLife(t *testing.T, rnd *rand.Rand) {
 		end(i)
 	}
 	for _, p := range pods {
-		if got := l.LoadSince(p, now+1, now+1); got != (Load{}) {
+		got := l.LoadSince(p, now+1, now+1)
+		got.Circuit = Circuit{}
+		if got != (Load{}) {
 			t.Fatalf("left on pod %d: %+v", p.ID, got)
 		}
 	}

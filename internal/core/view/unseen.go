@@ -22,7 +22,7 @@ type Scrape struct {
 func (r *Placement) Unseen(due int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.account.mu.Lock()
+	r.account.change()
 	defer r.account.mu.Unlock()
 	r.due = due
 }
@@ -38,14 +38,14 @@ func (l *Ledger) Presume(p *pod.Pod, s Scrape, now int64) {
 		return
 	}
 	for _, r := range a.presumable(s, now) {
-		r.presume(a, now)
+		r.presume(a, s.At != 0, now)
 	}
 }
 
 // presumable lists what Presume may answer, and moves the finish time behind the
 // work that was due and still waits.
 func (a *account) presumable(s Scrape, now int64) []*Placement {
-	a.mu.Lock()
+	a.change()
 	defer a.mu.Unlock()
 	if s.At != 0 && s.At <= a.judged {
 		return nil
@@ -58,7 +58,7 @@ func (a *account) presumable(s Scrape, now int64) []*Placement {
 		}
 	}
 	var list []*Placement
-	var late int64
+	late := make([]int64, len(a.lanes))
 	queued := s.Waiting
 	for p := a.newest; p != nil; p = p.older {
 		due := p.due != 0 && p.due <= at
@@ -66,15 +66,17 @@ func (a *account) presumable(s Scrape, now int64) []*Placement {
 		case p.at > at: // the scrape cannot know it
 		case queued > 0:
 			if queued--; due {
-				late += int64(p.work.Prefill)
+				late[p.lane] += int64(p.prefill)
 			}
 		case due:
 			list = append(list, p)
 		}
 	}
 	list = list[max(0, len(list)-room):] // the oldest
-	if late > 0 {
-		a.finish = max(a.finish, now+late)
+	for i, t := range late {
+		if t > 0 {
+			a.lanes[i].finish = max(a.lanes[i].finish, now+t)
+		}
 	}
 	if s.At != 0 {
 		a.pace, a.passed = a.passed+len(list), 0
@@ -82,15 +84,19 @@ func (a *account) presumable(s Scrape, now int64) []*Placement {
 	return list
 }
 
-// presume is FirstByte by estimate, while the request is still on account a.
-func (r *Placement) presume(a *account, now int64) {
+// presume is FirstByte by estimate, while the request is still on account a. Only
+// an estimate that a scrape confirms shows that the pod works.
+func (r *Placement) presume(a *account, confirmed bool, now int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.answered || r.ended || r.account != a {
 		return
 	}
-	a.mu.Lock()
+	a.change()
 	a.stand(r, now)
+	if confirmed {
+		a.circuit.answer()
+	}
 	a.mu.Unlock()
 	r.answered, r.first = true, r.due
 }
@@ -102,6 +108,6 @@ func (r *Placement) overdue(now int64) bool { return r.due != 0 && r.due <= now 
 // nothing new about the pod's speed: the finish time stays, unless less than it
 // is left.
 func (a *account) stand(p *Placement, now int64) {
-	a.unqueue(p, now)
-	a.finish = min(a.finish, now+a.work)
+	on := a.unqueue(p, now)
+	on.finish = min(on.finish, now+on.work)
 }

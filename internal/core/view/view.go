@@ -4,6 +4,7 @@
 package view
 
 import (
+	"github.com/eppctl/eppctl/internal/core/affinity"
 	"github.com/eppctl/eppctl/internal/core/index"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
@@ -17,6 +18,9 @@ type Fleet struct {
 	Telemetry *telemetry.Board
 	Sync      *SyncBoard
 	Load      *Ledger
+	// Affinity has where prompts without token ids were placed, by their bytes; nil
+	// = not kept. Place writes it; feed takes pods out whose caches are empty.
+	Affinity *affinity.Table
 }
 
 // View is what one decision reads: the pod set is frozen, the other parts are
@@ -27,9 +31,10 @@ type View struct {
 	Telemetry *telemetry.Board
 	Sync      *SyncBoard
 	Load      *Ledger
+	Affinity  *affinity.Table
 }
 
 // View returns the fleet as it is now.
 func (f *Fleet) View() View {
-	return View{Pods: f.Pods.Snapshot(), Index: f.Index, Telemetry: f.Telemetry, Sync: f.Sync, Load: f.Load}
+	return View{Pods: f.Pods.Snapshot(), Index: f.Index, Telemetry: f.Telemetry, Sync: f.Sync, Load: f.Load, Affinity: f.Affinity}
 }

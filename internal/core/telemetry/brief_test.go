@@ -1,0 +1,43 @@
+package telemetry
+
+import "testing"
+
+// TestBriefSaysWhatTheSampleSays puts samples that differ in one thing on a board.
+func TestBriefSaysWhatTheSampleSays(t *testing.T) {
+	for _, c := range []struct {
+		has    Has
+		sample Sample
+	}{
+		{0, Sample{}},
+		{HasWaiting, Sample{Waiting: known(3)}},
+		{HasRunning, Sample{Running: known(4)}},
+		{HasKVUsage, Sample{KVUsage: known(0.5)}},
+		{HasKVUsage | HasKVEstimate, Sample{KVUsage: known(0.5), KVEstimate: true}},
+		{HasKVBlockSize, Sample{KVBlockSize: known(16)}},
+		{HasKVBlocks, Sample{KVBlocks: known(4000)}},
+		{HasAsleep, Sample{Asleep: true}},
+		{HasCacheOff, Sample{CacheOff: true}},
+		{HasDevice, Sample{Device: Device{Known: true}}},
+		{HasDevice, Sample{Device: Device{Utilisation: known(0.1)}}},
+		{HasDevice, Sample{Device: Device{Envelope: known(0.1)}}},
+	} {
+		var b Board
+		s := c.sample
+		s.At = 7
+		b.Put(3, &s)
+		b.Fail(3, "HTTP 500", 9) // the last good one stays
+		got := b.At(3).Brief
+		want := Brief{
+			At: 7, WaitingAt: 7, Has: c.has,
+			Waiting: s.Waiting.V, Running: s.Running.V, KVUsage: s.KVUsage.V, KVBlockSize: s.KVBlockSize.V, KVBlocks: s.KVBlocks.V,
+		}
+		if got != want {
+			t.Errorf("brief %+v, want %+v", got, want)
+		}
+	}
+	var b Board
+	b.Put(3, &Sample{At: 7, Waiting: Value{V: 1, Known: true, At: 5}})
+	if got := b.At(3).Brief.WaitingAt; got != 5 {
+		t.Errorf("a number carried over is of %d, want 5", got)
+	}
+}
