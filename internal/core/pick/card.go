@@ -3,6 +3,7 @@ package pick
 import (
 	"slices"
 
+	"github.com/eppctl/eppctl/internal/core/affinity"
 	"github.com/eppctl/eppctl/internal/core/event"
 	"github.com/eppctl/eppctl/internal/core/index"
 	"github.com/eppctl/eppctl/internal/core/pod"
@@ -26,6 +27,7 @@ type Card struct {
 	Tokens    int         // of the prompt
 	Exact     bool        // Tokens counts exact ids; otherwise it is an estimate
 	Unmatched reason.Code // why nothing could be matched, "" = it could
+	Origin    Origin      // who told the token ids
 	Epoch     uint64      // of the pod set
 
 	Rows []Row // one per pod, in order of ID
@@ -41,15 +43,18 @@ type Card struct {
 	Margin float64
 	Tie    Tie
 
-	basis basis
+	priority int
+	basis    basis
 	scratch
 }
 
 // scratch is what Decide works with and nobody reads afterwards.
 type scratch struct {
-	found index.Result
-	rowOf []int32 // by pod.ID; -1 = not in the set
-	key   []byte  // tie-break input
+	found   index.Result
+	deepest []int32 // by row: of found.Matches the one of its deepest rank, plus one; 0 = none
+	near    affinity.Result
+	key     []byte // tie-break input
+	ranks   []int  // of the winner, equally idle
 }
 
 // Tie says whether chance, made repeatable, decided.
@@ -93,31 +98,43 @@ type Row struct {
 	Candidate    bool
 
 	// What is cached.
-	Match    Match
+	Match Match
+	// Near are the prompt's tokens whose bytes were placed here before: an estimate
+	// from our own history, of a prompt without ids. No event says so.
+	Near int
+	// Rank is the data-parallel rank the request is for, -1 = the engine's choice, or
+	// a pod of one rank that has nothing. RankWhy says what that costs, "" = nothing.
+	Rank     int
+	RankWhy  reason.Code
 	Cached   int         // H: tokens the engine will not compute again
 	Uncached int         // u = prompt - H, at least 1
 	Reason   reason.Code // why Cached is 0, "" otherwise
-	Sync     view.Sync   // event stream of the matched rank, else of rank 0
+	Sync     *view.Sync  // never nil: event stream of the matched rank, else of rank 0
 	Trust    float64     // factor on affinity: below 1 while events are missing
 
 	// How loaded the pod is.
 	Telemetry telemetry.State
 	ScrapedAt int64 // ns, 0 = never
 	Load      view.Load
-	Waiting   telemetry.Value // as scraped, unknown unless it counts
-	Assumed   float64         // waiting requests taken for an unknown Waiting
-	Foreign   bool            // Waiting shows requests that are not ours
-	Queue     float64         // Q: seconds until the pod could begin, at nominal speed
-	Depth     int             // d: requests before their first token
-	Usage     float64         // KV usage, 0..1
+	Waiting   *telemetry.Value // as scraped; noValue, never nil, unless it counts
+	Assumed   float64          // waiting requests taken for an unknown Waiting
+	Foreign   bool             // Waiting shows requests that are not ours
+	Alone     bool             // the page shows no more requests than ours, running ones included
+	Queue     float64          // Q: seconds until the pod could begin, at nominal speed
+	Depth     int              // d: requests before their first token
+	Usage     float64          // KV usage, 0..1
 	UsageHow  Source
-	PoolSize  float64 // tokens of the KV pool, 0 = not known
+	Device    *telemetry.Device // never nil
+	entry     *telemetry.Entry  // never nil: the board's, whose parts the two above may be
+	PoolSize  float64           // tokens of the KV pool, 0 = not known
 	PoolHow   Source
 	PoolShare float64 // φ: share taken by requests in flight
 	PoolAdds  float64 // tokens the request would add
 	Adapter   AdapterState
-	Slow      float64 // k: prefill time on this pod over that on the reference
-	Severe    float64 // flat charge of the hardware
+	LoRA      view.Residency // of the request's adapter
+	Slots     int            // adapters that compute at once on the pod, 0 = not told
+	Slow      float64        // k: prefill time on this pod over that on the reference
+	Severe    float64        // flat charge of the hardware
 	Fetched   [event.NumTiers]int
 	Prefill   float64 // T(u, H) in seconds, at nominal speed
 
@@ -126,14 +143,22 @@ type Row struct {
 	Terms [numTerms]float64
 	Total float64
 
-	Tied   bool
 	Weight uint64 // rendezvous weight of a tied pod
+	Tied   bool
 
 	asleep    bool
 	fatal     bool
 	silent    bool // nothing answers there
 	estimated bool // Usage is the hit/miss heuristic
 }
+
+// What a row points to until something is known.
+var (
+	noSync   view.Sync
+	noDevice telemetry.Device
+	noValue  telemetry.Value
+	noEntry  telemetry.Entry
+)
 
 // Source says where a number comes from when the pod itself does not tell it.
 type Source uint8
@@ -154,6 +179,9 @@ func (c *Card) WinnerRow() *Row {
 	}
 	return &c.Rows[c.Winner]
 }
+
+// Policy is the one that the card was decided by.
+func (c *Card) Policy() *Policy { return c.basis.policy }
 
 // Order appends the candidates' indices into Rows to dst: the winner, then the
 // others by falling total. It is a total order: equal totals stand in order of
@@ -180,6 +208,35 @@ func (c *Card) Order(dst []int) []int {
 	return dst
 }
 
+// Best appends the first n of Order to dst. For the few that a pick is answered with
+// it looks at each row once, where to order a thousand rows takes as long as the
+// decision.
+func (c *Card) Best(n int, dst []int) []int {
+	from := len(dst)
+	if c.Winner >= 0 && n > 0 {
+		dst = append(dst, c.Winner)
+	}
+	first := len(dst)
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		if !r.Candidate || i == c.Winner {
+			continue
+		}
+		at := len(dst)
+		for at > first && r.Total > c.Rows[dst[at-1]].Total {
+			at--
+		}
+		if at-from >= n {
+			continue
+		}
+		if len(dst)-from == n {
+			dst = dst[:len(dst)-1]
+		}
+		dst = slices.Insert(dst, at, i)
+	}
+	return dst
+}
+
 // Clone returns a copy that shares no memory with c but the immutable pods and
 // policy: what a ring of recent decisions keeps.
 func (c *Card) Clone() *Card {
@@ -190,15 +247,26 @@ func (c *Card) Clone() *Card {
 }
 
 // Work is what placing the request on the winner means for the ledger. q is the
-// query the card was decided for.
+// query the card was decided for. The ledger learns rates only from prompts whose
+// length is known, on pods whose cache is known and whose queue is ours alone.
 func (c *Card) Work(q *Query) view.Work {
-	w := view.Work{Tokens: c.Tokens, Rank: -1}
+	b := &c.basis
+	w := view.Work{Tokens: c.Tokens, Rank: -1, Adapter: c.Adapter, Limits: b.policy.Breaker.limits(), Prior: b.prior}
 	if len(q.Prompt.Tokens) > 0 {
 		w.Prompt = &q.Prompt
 	}
+	w.Bytes = q.Bytes
 	if r := c.WinnerRow(); r != nil {
 		w.Prefill = duration(r.Slow * r.Prefill)
-		w.Rank = r.Match.Rank
+		w.Uncached, w.Rank = r.Uncached, r.Rank
+		if c.Exact && r.Trust == 1 && !r.Foreign && r.RankWhy != reason.RankByEngine && !b.crowded(r) {
+			w.Nominal = duration(r.Prefill / b.scale)
+		}
+		if n := float64(q.FurtherPrompts); n > 0 {
+			w.Tokens += q.Further
+			w.Prefill += duration(r.Slow * n * b.cal.prefill(float64(q.Further)/n, 0))
+			w.Nominal = 0
+		}
 	}
 	return w
 }

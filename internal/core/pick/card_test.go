@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math/rand"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,24 +25,33 @@ var rewrite = flag.Bool("rewrite", false, "rewrite the golden cards")
 // golden compares a card's drawing and its wire form with the files.
 func golden(t *testing.T, name string, c *Card) {
 	t.Helper()
-	wire, err := json.MarshalIndent(c.Explanation(), "", " ")
+	goldenWire(t, name, c.Explanation())
+	goldenFile(t, name+".txt", c.String())
+}
+
+func goldenWire(t *testing.T, name string, x *Explanation) {
+	t.Helper()
+	wire, err := json.MarshalIndent(x, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for file, got := range map[string]string{name + ".txt": c.String(), name + ".json": string(wire) + "\n"} {
-		path := filepath.Join("testdata", "cards", file)
-		if *rewrite {
-			if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
+	goldenFile(t, name+".json", string(wire)+"\n")
+}
+
+func goldenFile(t *testing.T, file, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", "cards", file)
+	if *rewrite {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if got != string(want) {
-			t.Errorf("%s differs; if that is right, run with -rewrite:\n%s", path, got)
-		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs; if that is right, run with -rewrite:\n%s", path, got)
 	}
 }
 
@@ -82,7 +92,7 @@ func TestGoldenCards(t *testing.T) {
 		for m := range 5 {
 			f.store(pod.Member(m), event.TierGPU, prompt, 0, 64)
 		}
-		f.Sync.Put(0, view.Sync{State: view.Gap, Why: "batches missing", Lost: 3, LastEvent: start - 900*ms, Connected: true})
+		f.Sync.Put(0, view.Sync{State: view.Gap, Why: reason.Missing, Missing: 4, Lost: 3, Since: start - 1200*ms, LastEvent: start - 900*ms, Connected: true})
 		f.Telemetry.Put(1, &telemetry.Sample{At: start, Device: telemetry.Device{Known: true, Throttled: true}})
 		f.Telemetry.Put(2, &telemetry.Sample{At: start, Device: telemetry.Device{Known: true, Critical: true}})
 		f.Telemetry.Put(3, &telemetry.Sample{At: start - 3000*ms, Waiting: known(7)})
@@ -111,7 +121,7 @@ func TestExplanationIsTheCard(t *testing.T) {
 	}
 	for i, p := range x.Pods {
 		r := rows[p.Name]
-		if *p.Total != r.Total || *p.Rank != i+1 || p.Match.Depth != r.Match.Depth || p.Match.Tokens != r.Cached || p.IndexState != r.Sync.State.String() {
+		if *p.Total != r.Total || *p.Rank != i+1 || p.Match.Depth != int(r.Match.Depth) || p.Match.Tokens != r.Cached || p.IndexState != r.Sync.State.String() || p.Missing != r.Sync.Missing {
 			t.Errorf("%s: %+v", p.Name, p)
 		}
 		var names []string
@@ -179,5 +189,25 @@ func TestOrderIsTotal(t *testing.T) {
 	c.Winner = -1
 	if got := c.Order([]int{9}); !slices.Equal(got, []int{9, 2, 0, 1, 4}) {
 		t.Errorf("order without a winner %v", got)
+	}
+}
+
+func TestBestIsTheHeadOfOrder(t *testing.T) {
+	rnd := rand.New(rand.NewSource(1))
+	for range 500 {
+		c := &Card{Rows: make([]Row, rnd.Intn(12)), Winner: -1}
+		for i := range c.Rows {
+			c.Rows[i].Candidate, c.Rows[i].Total = rnd.Intn(4) > 0, float64(rnd.Intn(5))
+			if c.Rows[i].Candidate && rnd.Intn(3) == 0 { // a tie's winner has not the highest total
+				c.Winner = i
+			}
+		}
+		order := c.Order(nil)
+		for n := range 14 {
+			want := order[:min(n, len(order))]
+			if got := c.Best(n, []int{-7}); !slices.Equal(got[1:], want) || got[0] != -7 {
+				t.Fatalf("best %d: %v, want %v", n, got, want)
+			}
+		}
 	}
 }

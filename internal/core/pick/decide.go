@@ -13,49 +13,74 @@ import (
 // pick. It reads the view and moves nothing in it: placing the request is the
 // caller's, so that explaining a decision leaves no trace. It takes no clock,
 // blocks on nothing longer than a pod's counters, and allocates nothing on a card
-// that has held as many pods before.
+// that has held as many pods before. Any goroutine may call it, with a card of its
+// own.
 //
 // pol must have passed Validate. Equal views, queries and policies give equal
 // cards.
 func Decide(v *view.View, q *Query, pol *Policy, c *Card) Outcome {
 	c.begin(v, q, pol)
 	c.match(v, q)
-	for i := range c.Rows {
-		c.observe(v, q, &c.Rows[i])
+	for i, p := range v.Pods.Pods {
+		c.observe(v, q, c.lay(q, i, p))
 	}
-	c.settlePool()
-	mildest := numVerdicts
-	for i := range c.Rows {
-		if r := &c.Rows[i]; !r.Verdict.Hard() {
-			c.basis.fillQueue(r)
-			c.basis.fillUsage(r)
-			c.basis.fillPool(r)
-			c.basis.score(r)
-			mildest = min(mildest, r.Verdict)
-		}
+	c.judge()
+	if c.Winner >= 0 {
+		c.settleRank(v)
 	}
-	c.pick(mildest, q.Priority)
 	return c.Outcome
 }
 
-// begin takes over the request and lays out one empty row per pod.
+// judge scores the observed rows and picks.
+func (c *Card) judge() {
+	c.settlePool()
+	mildest, best := numVerdicts, -1
+	for i := range c.Rows {
+		r := &c.Rows[i]
+		if r.Verdict.Hard() {
+			continue
+		}
+		c.basis.fillQueue(r)
+		c.basis.fillUsage(r)
+		c.basis.fillPool(r)
+		c.basis.score(r)
+		c.basis.slowStart(r)
+		if r.Verdict < mildest || r.Verdict == mildest && r.Total > c.Rows[best].Total {
+			mildest, best = r.Verdict, i
+		}
+	}
+	c.pick(mildest, best)
+}
+
+// begin takes over the request and makes room for one row per pod.
 func (c *Card) begin(v *view.View, q *Query, pol *Policy) {
 	rows, scratch := c.Rows[:0], c.scratch
 	*c = Card{
 		RequestID: q.RequestID, Now: q.Now, Model: q.Model, Base: q.Base, Adapter: q.Adapter,
-		Unmatched: q.Unmatched, Epoch: v.Pods.Epoch,
+		Unmatched: q.Unmatched, Origin: q.Origin, Epoch: v.Pods.Epoch,
 		Winner: -1, RunnerUp: -1,
-		Tie:     Tie{Window: pol.TieWindow},
-		basis:   newBasis(v, q, pol),
-		scratch: scratch,
+		Tie:      Tie{Window: pol.TieWindow},
+		priority: q.Priority,
+		basis:    newBasis(v, q, pol),
+		scratch:  scratch,
 	}
 	c.Tokens, c.Exact = c.basis.prompt, c.basis.exact
 	c.Rows = slices.Grow(rows, len(v.Pods.Pods))[:len(v.Pods.Pods)]
-	clear(c.Rows)
-	for i, p := range v.Pods.Pods {
-		r := &c.Rows[i]
-		r.Pod, r.Match.Rank, r.Slow, r.Trust = p, -1, 1, 1
+}
+
+// lay begins the row of the i-th pod: nothing is known but what it holds of the
+// prompt.
+func (c *Card) lay(q *Query, i int, p *pod.Pod) *Row {
+	r := &c.Rows[i]
+	*r = Row{}
+	r.Pod, r.Rank, r.Slow, r.Trust, r.Sync, r.Device, r.Waiting, r.entry = p, -1, 1, 1, &noSync, &noDevice, &noValue, &noEntry
+	r.Match.Rank = -1
+	if m := c.deepest[i]; m > 0 {
+		r.Match.take(&c.found.Matches[m-1], p)
+	} else if c.guesses(q) {
+		r.Near = c.nearOf(p, q)
 	}
+	return r
 }
 
 // observe reads everything about one pod, each source once, and filters it.
@@ -64,39 +89,53 @@ func (c *Card) observe(v *view.View, q *Query, r *Row) {
 		return
 	}
 	b := &c.basis
-	e := v.Telemetry.Get(r.Pod.ID)
-	s := b.sample(e, r)
-	r.silent = v.Silent(r.Pod, e, b.now, b.limits)
-	r.Sync = v.Sync.Get(r.Match.owner(r.Pod))
-	r.Load = v.Load.LoadSince(r.Pod, q.Now, b.scrapedAt(s))
-	r.asleep = s != nil && s.Asleep
+	r.entry = v.Telemetry.At(r.Pod.ID)
+	s := b.brief(r.entry, r)
+	r.silent = r.entry.Mute && v.Silent(r.Pod, r.entry, b.now, b.limits)
+	r.Sync = v.Sync.At(r.Match.owner(r.Pod))
+	v.Load.Read(r.Pod, q.Now, b.scrapedAt(s), int(r.Match.Rank), &r.Load)
+	b.proven = b.proven || r.Load.Circuit.Answered > 0
 
-	b.observeHardware(r, s)
-	b.observeQueue(r, s)
+	b.observeHardware(r)
 	b.observeKV(r)
-	observeTiers(r)
-	b.observePool(r, s)
-	observeLoRA(q.Adapter, r, s)
-	b.observeUsage(r, s)
-	if r.PoolSize > 0 && (b.pool == 0 || r.PoolSize < b.pool) {
-		b.pool, b.poolHow = r.PoolSize, FromOthers
+	b.observeRank(v, r, s)
+	if q.Adapter != "" {
+		observeLoRA(v.Load, q.Adapter, r, r.entry.Sample)
 	}
+	b.observeQueue(r, s)
+	b.observeRest(r, s)
 	if r.Cached == 0 {
 		r.Reason = c.why(v, q, r, s)
 	}
+}
+
+// observeRest is what needs the row's match, load and queue, and nothing of the view.
+func (b *basis) observeRest(r *Row, s *telemetry.Brief) {
+	observeTiers(r)
+	b.observePool(r, s)
+	b.observeUsage(r, s)
+	b.observeEnergy(r)
 	r.Verdict, r.Value, r.Limit = b.soft(r)
 }
 
-// sample returns the pod's numbers as far as they are still known.
-func (b *basis) sample(e telemetry.Entry, r *Row) *telemetry.Sample {
-	r.Telemetry = e.State(b.now, b.limits)
-	if e.Sample != nil {
-		r.ScrapedAt = e.Sample.At
-	}
-	if r.Telemetry == telemetry.Unknown {
+// brief returns the pod's numbers as far as they are still known, else nil.
+func (b *basis) brief(e *telemetry.Entry, r *Row) *telemetry.Brief {
+	if e.Sample == nil {
 		return nil
 	}
-	return e.Sample
+	s := &e.Brief
+	r.ScrapedAt = s.At
+	if r.Telemetry = s.State(b.now, b.limits); r.Telemetry == telemetry.Unknown {
+		return nil
+	}
+	r.asleep = s.Told(telemetry.HasAsleep)
+	if s.Told(telemetry.HasWaiting) {
+		r.Waiting = &e.Sample.Waiting
+	}
+	if s.Told(telemetry.HasDevice) {
+		r.Device = &e.Sample.Device
+	}
+	return s
 }
 
 // owner is the cache whose event stream the row is about.
@@ -115,8 +154,9 @@ func (c *Card) settlePool() {
 	}
 }
 
-// pick makes the pods of the mildest verdict candidates and chooses among them.
-func (c *Card) pick(mildest Verdict, priority int) {
+// pick makes the pods of the mildest verdict candidates and chooses among them; best
+// is the one with the highest total.
+func (c *Card) pick(mildest Verdict, best int) {
 	switch {
 	case len(c.Rows) == 0:
 		c.Outcome, c.Why = NoEndpoint, reason.NoPods
@@ -124,25 +164,35 @@ func (c *Card) pick(mildest Verdict, priority int) {
 	case mildest.Hard():
 		c.Outcome, c.Why = NoEndpoint, reason.NoEligiblePod
 		return
-	case mildest == BreakerOpen && priority < 0:
+	case mildest == BreakerOpen && c.priority < 0:
 		c.Outcome, c.Why = Overloaded, reason.Shed
 		return
 	}
 	c.Outcome, c.Why = Picked, relaxed[mildest]
-	best := -1
+	c.choose(mildest, best)
+}
+
+// choose settles ties and finds the runner-up, in one look at the rows.
+func (c *Card) choose(mildest Verdict, best int) {
+	floor := c.Rows[best].Total - c.Tie.Window
 	for i := range c.Rows {
 		r := &c.Rows[i]
-		r.Candidate = r.Verdict == mildest
-		if r.Candidate && (best < 0 || r.Total > c.Rows[best].Total) {
-			best = i
+		if r.Verdict != mildest {
+			continue
 		}
-	}
-	c.Winner = c.settleTie(best)
-	for i := range c.Rows {
-		r := &c.Rows[i]
-		if r.Candidate && i != c.Winner && (c.RunnerUp < 0 || r.Total > c.Rows[c.RunnerUp].Total) {
+		r.Candidate = true
+		if r.Total >= floor {
+			c.Tie.Size++
+		}
+		if i != best && (c.RunnerUp < 0 || r.Total > c.Rows[c.RunnerUp].Total) {
 			c.RunnerUp = i
 		}
+	}
+	if c.Winner = best; c.Tie.Size > 1 {
+		c.settleTie(floor)
+	}
+	if c.Winner != best {
+		c.RunnerUp = best
 	}
 	if c.RunnerUp >= 0 {
 		c.Margin = c.Rows[c.Winner].Total - c.Rows[c.RunnerUp].Total

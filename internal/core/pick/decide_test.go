@@ -39,7 +39,7 @@ func TestReferenceIsOne(t *testing.T) {
 
 func TestStaleEventsDiscountAffinity(t *testing.T) {
 	for state, want := range map[view.SyncState]float64{
-		view.Synced: 1, view.Partial: 1, view.Gap: 0.5, view.CatchingUp: 0.5, view.Connecting: 0.5,
+		view.Live: 1, view.Partial: partialTrust, view.Gap: 0.5, view.Syncing: 0.5, view.Connecting: 0.5, view.Stale: 0.5, view.Down: 0.5,
 	} {
 		f, prompt := newFleet(t, 1), tokens(1, 4096)
 		f.store(0, event.TierGPU, prompt, 0, 256)
@@ -59,7 +59,7 @@ func TestStaleEventsDiscountAffinity(t *testing.T) {
 
 func TestRanks(t *testing.T) {
 	f := newFleet(t, 1)
-	p := f.add(pod.Spec{Name: "dp", Model: model, Ranks: 3}, "10.0.9.1:8000")
+	p := f.add(pod.Spec{Name: "dp", Model: model, Engine: pod.EngineVLLM, Ranks: 3}, "10.0.9.1:8000")
 	prompt := tokens(1, 4096)
 	f.store(p.Members[1], event.TierGPU, prompt, 0, 100)
 	f.store(p.Members[2], event.TierGPU, prompt, 0, 40)
@@ -142,9 +142,12 @@ func busyFleet(tb testing.TB, n int) *fleet {
 		}
 		f.fill(f.pod(i), rnd.Intn(6), rnd.Float64()/10)
 	}
-	done := f.fill(f.pod(0), 1, 0.1)[0]
-	done.FirstByte(start)
-	done.End(start + 5000*ms)
+	for i := range n {
+		for _, done := range f.fill(f.pod(i), 2, 0.1) {
+			done.FirstByte(start)
+			done.End(start + 5000*ms)
+		}
+	}
 	return f
 }
 

@@ -41,7 +41,7 @@ func (c *Card) drawRow(s *strings.Builder, r *Row, won bool) {
 	for _, x := range r.Terms {
 		fmt.Fprintf(s, " %+11.4f", x)
 	}
-	fmt.Fprintf(s, " %+9.4f  %s %s %s\n", r.Total, orDash(string(r.Reason)), r.Sync.State, r.Telemetry)
+	fmt.Fprintf(s, " %+9.4f  %s %s %s\n", r.Total, orDash(string(r.Reason)), r.Sync, r.Telemetry)
 }
 
 func (c *Card) drawPick(s *strings.Builder) {

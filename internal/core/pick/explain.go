@@ -8,6 +8,7 @@ import (
 
 	"github.com/eppctl/eppctl/internal/core/event"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
+	"github.com/eppctl/eppctl/internal/core/view"
 )
 
 // Explanation turns the card into its wire form. It allocates and is not for the
@@ -21,10 +22,11 @@ func (c *Card) Explanation() *Explanation {
 		Source:    "live", Epoch: c.Epoch,
 		Model: c.Model, Base: text(c.Base), LoRA: text(c.Adapter),
 		Tokens: c.Tokens, TokensExact: c.Exact, Unmatched: text(string(c.Unmatched)),
-		Unit: "s", Better: "higher",
+		Tokenizer: c.Origin.explain(),
+		Unit:      "s", Better: "higher",
 		Weights: ExplainedWeights{
-			Alpha: b.policy.Alpha, Pool: b.policy.Pool, Beta: b.policy.Beta, Upsilon: b.policy.Upsilon,
-			Breaker: b.policy.Breaker, PrefillRate: b.cal.TokensPerSecond, ColdPrefillS: b.cold,
+			Alpha: b.policy.Alpha, Delay: b.policy.Delay, Pool: b.policy.Pool, Beta: b.policy.Beta, Upsilon: b.policy.Upsilon,
+			Breaker: b.policy.Breaker, PrefillRate: b.cal.TokensPerSecond, Configured: b.prior.TokensPerSecond, LearnedSure: b.rate.Sure, ColdPrefillS: b.cold,
 		},
 		Pods: make([]ExplainedPod, 0, len(c.Rows)),
 	}
@@ -50,8 +52,8 @@ func (c *Card) Explanation() *Explanation {
 func (c *Card) deepestSize() (size int) {
 	most := 0
 	for i := range c.Rows {
-		if m := &c.Rows[i].Match; m.Depth*m.Size > most {
-			most, size = m.Depth*m.Size, m.Size
+		if m := &c.Rows[i].Match; m.held() > most {
+			most, size = m.held(), int(m.Size)
 		}
 	}
 	return size
@@ -63,9 +65,12 @@ func (c *Card) explainRow(r *Row) ExplainedPod {
 		Verdict: "filtered", Filter: r.explainFilter(),
 		Match: r.explainMatch(), Reason: text(string(r.Reason)),
 		Terms:     []ExplainedTerm{},
-		Telemetry: r.Telemetry.String(), IndexState: r.Sync.State.String(), IndexWhy: text(r.Sync.Why),
-		Lost: r.Sync.Lost,
-		Age:  ExplainedAge{Metrics: age(c.Now, r.ScrapedAt), Events: age(c.Now, r.Sync.LastEvent)},
+		Circuit:   explainCircuit(&r.Load.Circuit),
+		Telemetry: r.Telemetry.String(), IndexState: r.Sync.State.String(), Missing: r.Sync.Missing,
+		IndexWhy: text(string(r.Sync.Why)), IndexDetail: text(r.Sync.Detail), Lost: r.Sync.Lost,
+		Age: ExplainedAge{
+			Metrics: age(c.Now, r.ScrapedAt), Events: age(c.Now, r.Sync.LastEvent), IndexState: age(c.Now, r.Sync.Since),
+		},
 	}
 	if !r.Candidate {
 		return p
@@ -74,7 +79,7 @@ func (c *Card) explainRow(r *Row) ExplainedPod {
 	p.Total = number(r.Total)
 	for i := range terms {
 		p.Terms = append(p.Terms, ExplainedTerm{
-			Name: terms[i].name, Seconds: finite(r.Terms[i]), Inputs: terms[i].inputs(&c.basis, r),
+			Name: terms[i].name, Seconds: finite(r.Terms[i]), Zero: text(string(c.basis.zero(r, i))), Inputs: terms[i].inputs(&c.basis, r),
 		})
 	}
 	if r.Tied {
@@ -86,12 +91,21 @@ func (c *Card) explainRow(r *Row) ExplainedPod {
 func (r *Row) explainMatch() ExplainedMatch {
 	m := &r.Match
 	x := ExplainedMatch{
-		GPU: m.Fastest[event.TierGPU], Host: m.Fastest[event.TierHost],
-		Disk: m.Fastest[event.TierDisk], Remote: m.Fastest[event.TierRemote],
-		Expected: m.Expected(), Depth: m.Depth, Tokens: r.Cached,
+		GPU: int(m.Fastest[event.TierGPU]), Host: int(m.Fastest[event.TierHost]),
+		Disk: int(m.Fastest[event.TierDisk]), Remote: int(m.Fastest[event.TierRemote]),
+		Expected: m.Expected(), Depth: int(m.Depth), Tokens: r.Cached, Approximate: r.Near > 0,
+		RankWhy: text(string(r.RankWhy)),
 	}
 	if m.Rank >= 0 {
-		x.Size, x.Rank = ptr(m.Size), ptr(m.Rank)
+		x.Size, x.Rank = ptr(int(m.Size)), ptr(int(m.Rank))
+	}
+	return x
+}
+
+func (o *Origin) explain() ExplainedTokenizer {
+	x := ExplainedTokenizer{Provider: text(o.Provider), Status: text(o.Status), Tried: []ExplainedAttempt{}}
+	for _, t := range o.Tried {
+		x.Tried = append(x.Tried, ExplainedAttempt{t.Provider, string(t.Why), text(t.Detail)})
 	}
 	return x
 }
@@ -112,9 +126,15 @@ func (r *Row) explainFilter() *ExplainedFilter {
 		if r.ScrapedAt == 0 {
 			f.Value, f.Why = nil, text("never answered a scrape")
 		}
+	case Starting:
+		f.Value, f.Limit, f.Unit = number(r.Value), number(r.Limit), text("requests before first token")
+		f.Why = text(fmt.Sprintf("has answered %d requests", r.Load.Circuit.Answered))
 	case Failing:
 		f.Value, f.Limit, f.Unit = number(r.Value), number(r.Limit), text("server errors in a row")
-		f.Probe = number(seconds(r.Load.Faults.ProbeIn))
+		if r.Load.Circuit.Lost > r.Load.Circuit.Errors {
+			f.Unit = text("unanswered requests in a row")
+		}
+		f.Probe = number(seconds(r.Load.Circuit.ProbeIn))
 		if f.Why = text("a probe is under way"); *f.Probe > 0 {
 			f.Why = text(fmt.Sprintf("next probe in %.1f s", *f.Probe))
 		}
@@ -134,8 +154,20 @@ func (r *Row) explainFilter() *ExplainedFilter {
 		f.Why = text("role " + r.Pod.Spec.Role.String())
 	case NoAdapter:
 		f.Why = text("adapter is not among the pod's")
+	case Excluded:
+		f.Why = text("supposed not to be there")
 	}
 	return f
+}
+
+func explainCircuit(x *view.Circuit) ExplainedCircuit {
+	e := ExplainedCircuit{
+		State: x.State.String(), Errors: x.Errors, Lost: x.Lost, Probing: x.Probing, Answered: x.Answered,
+	}
+	if x.State != view.Closed {
+		e.Probe = number(seconds(x.ProbeIn))
+	}
+	return e
 }
 
 func (c *Card) explainPick() ExplainedPick {
@@ -148,8 +180,8 @@ func (c *Card) explainPick() ExplainedPick {
 		return x
 	}
 	x.Pod, x.Addr = ptr(r.Pod.Spec.Name), ptr(r.Pod.Target)
-	if r.Match.Rank >= 0 {
-		x.Rank = ptr(r.Match.Rank)
+	if r.Rank >= 0 {
+		x.Rank = ptr(r.Rank)
 	}
 	if c.RunnerUp >= 0 {
 		x.Margin, x.RunnerUp = number(c.Margin), ptr(c.Rows[c.RunnerUp].Pod.Spec.Name)
@@ -223,4 +255,24 @@ func age(now, at int64) *float64 {
 		return nil
 	}
 	return number(float64(now-at) / 1e6)
+}
+
+// gaugeAge is the age of a scraped number, which may be older than the page it stands
+// on: the page lacked it since.
+func (r *Row) gaugeAge(now int64, v *telemetry.Value) *float64 {
+	switch {
+	case !v.Known:
+		return nil
+	case v.At != 0:
+		return age(now, v.At)
+	}
+	return age(now, r.ScrapedAt)
+}
+
+// usageAge is null where the usage is not the pod's own.
+func (r *Row) usageAge(now int64) *float64 {
+	if r.UsageHow != FromPod || r.entry == nil || r.entry.Sample == nil {
+		return nil
+	}
+	return r.gaugeAge(now, &r.entry.Sample.KVUsage)
 }

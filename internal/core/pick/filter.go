@@ -6,7 +6,6 @@ import (
 
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/reason"
-	"github.com/eppctl/eppctl/internal/core/view"
 )
 
 // Verdict says which filter left a pod out. The order is that of severity: when
@@ -17,10 +16,12 @@ type Verdict uint8
 // The verdicts. Up to TooLong they are soft: better such a pod than none. From
 // Unresolved on they are hard: the pod cannot serve the request.
 const (
-	Scored      Verdict = iota
-	BreakerOpen         // value: requests before their first token; limit: the breaker's depth
+	Scored Verdict = iota
+	// Starting pods have answered too few requests yet for more of them.
+	Starting    // value: our requests before their first token; limit: as many as it may have
+	BreakerOpen // value: requests before their first token; limit: the breaker's depth
 	Asleep
-	Failing // value: server errors in a row; limit: as many as leave a pod out
+	Failing // value: bad endings in a row; limit: as many as leave a pod out
 	Fatal   // the device has failed
 	// NotAnswering stands behind the pods that are known to be unwell: those at
 	// least answer, if only with an error that a proxy can retry, while a request
@@ -33,12 +34,13 @@ const (
 	OtherModel
 	OtherRole // it only prefills for others
 	NoAdapter
+	Excluded // a question supposes that the pod is not there
 	numVerdicts
 )
 
 var verdictNames = [numVerdicts]string{
-	"scored", "breaker", "asleep", "failing", "hardware-fatal", "not-answering", "context",
-	"unresolved", "draining", "subset", "model", "role", "adapter",
+	"scored", "starting", "breaker", "asleep", "failing", "hardware-fatal", "not-answering", "context",
+	"unresolved", "draining", "subset", "model", "role", "adapter", "without",
 }
 
 func (v Verdict) String() string { return verdictNames[v] }
@@ -48,6 +50,7 @@ func (v Verdict) Hard() bool { return v >= Unresolved }
 
 // relaxed is the reason of a pick among pods that all have a soft verdict.
 var relaxed = [Unresolved]reason.Code{
+	Starting:     reason.AllStarting,
 	BreakerOpen:  reason.AllBreakersOpen,
 	Asleep:       reason.AllAsleep,
 	Failing:      reason.AllFailing,
@@ -87,14 +90,25 @@ func (b *basis) soft(r *Row) (v Verdict, value, limit float64) {
 		return NotAnswering, b.quiet(r), b.policy.KnownFor
 	case r.fatal:
 		return Fatal, 1, 0
-	case r.Load.Faults.Out:
-		return Failing, float64(r.Load.Faults.Row), view.FaultLimit
+	case r.Load.Circuit.Out:
+		return Failing, float64(max(r.Load.Circuit.Errors, r.Load.Circuit.Lost)), float64(b.policy.Breaker.Errors)
 	case r.asleep:
 		return Asleep, 1, 0
 	case r.Depth >= b.policy.Breaker.Depth:
 		return BreakerOpen, float64(r.Depth), float64(b.policy.Breaker.Depth)
 	}
 	return Scored, 0, 0
+}
+
+// slowStart holds back from a pod that has answered little while another pod has
+// shown that it works: at the start of the router every pod is new.
+func (b *basis) slowStart(r *Row) {
+	if r.Verdict != Scored || !b.proven || b.policy.Breaker.Start == 0 {
+		return
+	}
+	if allowed := b.policy.Breaker.Start + r.Load.Circuit.Answered; r.Load.Waiting >= allowed {
+		r.Verdict, r.Value, r.Limit = Starting, float64(r.Load.Waiting), float64(allowed)
+	}
 }
 
 // quiet is how long ago the pod answered a scrape, in seconds to the

@@ -31,14 +31,18 @@ func filterFleet(t *testing.T) *fleet {
 	f.Telemetry.Put(p.ID, &telemetry.Sample{At: start - 5_001*ms})
 	f.Telemetry.FailMute(p.ID, "no complete answer within 500ms", start-200*ms)
 	p = f.add(pod.Spec{Name: "busy", Model: model}, "10.0.0.11:8000")
-	f.fill(p, 32, 0.001)
+	f.prove(p)
+	f.fill(p, f.policy.Breaker.Depth, 0.001)
 	p = f.add(pod.Spec{Name: "failing", Model: model}, "10.0.0.13:8000")
-	for range view.FaultLimit {
+	for range view.DefaultLimits.Errors {
 		r := f.Load.Place(p, view.Work{Rank: -1}, start-400*ms)
 		r.Status(true, start-300*ms)
 		r.End(start - 300*ms)
 	}
-	f.fill(f.Pods.Snapshot().ByName("good"), 20, 1) // by score alone the last
+	good := f.Pods.Snapshot().ByName("good")
+	f.prove(good)
+	f.fill(good, 20, 1) // by score alone the last
+	f.fill(f.add(pod.Spec{Name: "new", Model: model}, "10.0.0.14:8000"), 4, 0.001)
 	return f
 }
 
@@ -60,7 +64,7 @@ func TestFilters(t *testing.T) {
 	want := map[string]Verdict{
 		"good": Scored, "unresolved": Unresolved, "draining": Draining, "outside": NotInSubset,
 		"other-model": OtherModel, "prefill": OtherRole, "no-adapter": NoAdapter, "short": TooLong,
-		"broken": Fatal, "failing": Failing, "asleep": Asleep, "hung": NotAnswering, "busy": BreakerOpen,
+		"broken": Fatal, "failing": Failing, "asleep": Asleep, "hung": NotAnswering, "busy": BreakerOpen, "new": Starting,
 	}
 	seen := map[Verdict]bool{}
 	for i := range c.Rows {
@@ -70,6 +74,11 @@ func TestFilters(t *testing.T) {
 		}
 		seen[r.Verdict] = true
 	}
+	var then Card
+	if err := Suppose(c, &WhatIf{Without: []string{"good"}}, &then); err != nil || then.row("good").Verdict != Excluded {
+		t.Errorf("without good: %v, %s", err, then.row("good").Verdict)
+	}
+	seen[Excluded] = true
 	if len(seen) != int(numVerdicts) {
 		t.Errorf("%d of %d verdicts have a case", len(seen), numVerdicts)
 	}
@@ -87,13 +96,14 @@ func TestSoftFiltersGiveWay(t *testing.T) {
 		why    reason.Code
 	}{
 		{nil, "good", reason.None},
-		{[]string{"good"}, "busy", reason.AllBreakersOpen},
-		{[]string{"good", "busy"}, "asleep", reason.AllAsleep},
-		{[]string{"good", "busy", "asleep"}, "failing", reason.AllFailing},
-		{[]string{"good", "busy", "asleep", "failing"}, "broken", reason.AllFatal},
-		{[]string{"good", "busy", "asleep", "failing", "broken"}, "hung", reason.AllSilent},
-		{[]string{"good", "busy", "asleep", "failing", "broken", "hung"}, "short", reason.AllTooShort},
-		{[]string{"good", "busy", "asleep", "failing", "broken", "hung", "short"}, "none", reason.NoEligiblePod},
+		{[]string{"good"}, "new", reason.AllStarting},
+		{[]string{"good", "new"}, "busy", reason.AllBreakersOpen},
+		{[]string{"good", "new", "busy"}, "asleep", reason.AllAsleep},
+		{[]string{"good", "new", "busy", "asleep"}, "failing", reason.AllFailing},
+		{[]string{"good", "new", "busy", "asleep", "failing"}, "broken", reason.AllFatal},
+		{[]string{"good", "new", "busy", "asleep", "failing", "broken"}, "hung", reason.AllSilent},
+		{[]string{"good", "new", "busy", "asleep", "failing", "broken", "hung"}, "short", reason.AllTooShort},
+		{[]string{"good", "new", "busy", "asleep", "failing", "broken", "hung", "short"}, "none", reason.NoEligiblePod},
 	} {
 		f := filterFleet(t)
 		for _, name := range c.gone {
@@ -123,7 +133,7 @@ func TestNotAnswering(t *testing.T) {
 	mute := func(f *fleet) { f.Telemetry.FailMute(0, "connection refused", start-ms) }
 	failed := func(f *fleet) { f.Telemetry.Fail(0, "HTTP 404", start-ms) }
 	gone := func(f *fleet) {
-		f.Sync.Put(0, view.Sync{State: view.Connecting, Why: "eof", Since: start - 60_000*ms, LastEvent: start - 60_000*ms})
+		f.Sync.Put(0, view.Sync{State: view.Connecting, Why: reason.Disconnected, Detail: "eof", Since: start - 60_000*ms, LastEvent: start - 60_000*ms})
 	}
 	for _, c := range []struct {
 		name string
@@ -249,12 +259,18 @@ func TestReasons(t *testing.T) {
 		{reason.Disconnected, func(f *fleet, _ *Query) {
 			f.Sync.Put(0, view.Sync{State: view.Connecting, LastEvent: start - 500*ms})
 		}},
-		{reason.NoEventsEver, func(f *fleet, _ *Query) { f.Sync.Put(0, view.Sync{State: view.Synced, Connected: true}) }},
-		{reason.Silent, func(f *fleet, q *Query) {
-			f.fill(f.pod(0), 1, 0.1)
-			q.Now += 31_000 * ms
+		{reason.NoEventsEver, func(f *fleet, _ *Query) { f.Sync.Put(0, view.Sync{State: view.Live, Connected: true}) }},
+		{reason.NotCached, func(f *fleet, _ *Query) { // joined late: what it holds came by replay alone
+			f.store(0, event.TierGPU, tokens(1000, 400), 0, 25)
+			f.Sync.Put(0, view.Sync{State: view.Live, Connected: true})
 		}},
-		{reason.NotCached, func(f *fleet, q *Query) { q.Now += 31_000 * ms }}, // silent, but nothing was sent there
+		{reason.Disconnected, func(f *fleet, _ *Query) { f.Sync.Put(0, view.Sync{State: view.Down, LastEvent: start - 500*ms}) }},
+		{reason.Silent, func(f *fleet, _ *Query) {
+			f.Sync.Put(0, view.Sync{State: view.Stale, Why: reason.Silent, Connected: true, LastEvent: start - 500*ms})
+		}},
+		{reason.WrongFraming, func(f *fleet, _ *Query) {
+			f.Sync.Put(0, view.Sync{State: view.Stale, Why: reason.WrongFraming, Connected: true})
+		}},
 		{reason.Asleep, func(f *fleet, _ *Query) {
 			f.store(0, event.TierGPU, prompt, 0, 25)
 			f.Telemetry.Put(0, &telemetry.Sample{At: start, Asleep: true})
@@ -296,7 +312,7 @@ func TestFailing(t *testing.T) {
 		prompt := tokens(1, 4096)
 		f.store(f.pod(0).Members[0], event.TierGPU, prompt, 0, 256)
 		fail := func(p *pod.Pod, at int64) {
-			for range view.FaultLimit {
+			for range view.DefaultLimits.Errors {
 				r := f.Load.Place(p, view.Work{Rank: -1}, at)
 				r.Status(true, at)
 				r.End(at)

@@ -1,6 +1,7 @@
 package pick
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/netip"
 	"testing"
@@ -53,7 +54,7 @@ func (f *fleet) add(spec pod.Spec, addr string) *pod.Pod {
 	}
 	for _, m := range p.Members {
 		f.Index.Register(m, index.Owner{Model: spec.Model, Engine: spec.Engine, BlockSize: blockSize})
-		f.Sync.Put(m, view.Sync{State: view.Synced, Connected: true, LastEvent: start - 20*ms})
+		f.Sync.Put(m, view.Sync{State: view.Live, Connected: true, LastEvent: start - 20*ms})
 	}
 	return p
 }
@@ -110,7 +111,29 @@ func (f *fleet) decide(q *Query) *Card {
 	}
 	v, c := f.View(), &Card{}
 	Decide(&v, q, f.policy, c)
+	f.supposeNothing(c)
 	return c
+}
+
+// supposeNothing: a decision in which nothing is supposed is the same again.
+func (f *fleet) supposeNothing(c *Card) {
+	f.tb.Helper()
+	again := Card{Rows: make([]Row, 3)} // used before
+	if err := Suppose(c, &WhatIf{}, &again); err != nil {
+		f.tb.Fatal(err)
+	}
+	if was, is := wire(f.tb, c), wire(f.tb, &again); was != is {
+		f.tb.Errorf("decided:\n%s\nsupposing nothing:\n%s", was, is)
+	}
+}
+
+func wire(tb testing.TB, c *Card) string {
+	tb.Helper()
+	b, err := json.MarshalIndent(c.Explanation(), "", " ")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(b)
 }
 
 // place decides and places, as serve does.
@@ -129,6 +152,15 @@ func (f *fleet) fill(p *pod.Pod, n int, seconds float64) (all []*view.Placement)
 		all = append(all, f.Fleet.Place(p, view.Work{Prefill: duration(seconds), Rank: -1}, start))
 	}
 	return all
+}
+
+// prove lets a pod answer as many requests as end its slow start, a second ago.
+func (f *fleet) prove(p *pod.Pod) {
+	for range f.policy.Breaker.Depth {
+		r := f.Fleet.Place(p, view.Work{Rank: -1}, start-1000*ms)
+		r.FirstByte(start - 1000*ms)
+		r.End(start - 1000*ms)
+	}
 }
 
 func known(v float64) telemetry.Value { return telemetry.Value{V: v, Known: true, Metric: "test"} }

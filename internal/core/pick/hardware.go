@@ -1,16 +1,21 @@
 package pick
 
-import "github.com/eppctl/eppctl/internal/core/telemetry"
-
 // The hardware term is what a slower or failing device adds: its factor on all
-// the pod's prefill, queued and own, and a flat charge while it is critical.
+// the pod's prefill, queued, own and in the way of others, and a flat charge while
+// it is critical.
 
-func (b *basis) observeHardware(r *Row, s *telemetry.Sample) {
-	r.Slow = b.rated(r)
-	if s == nil || !s.Device.Known {
-		return // no telemetry is not a fault
+// observeHardware sets the factor and the charge. What was measured of the pod's
+// prefill stands for what its configured rate and its clock let one expect; a
+// device that says it is throttled or failing is never better than that.
+func (b *basis) observeHardware(r *Row) {
+	r.Slow = b.paced(b.rated(r), r)
+	if r.Device.Known { // no telemetry is not a fault
+		b.observeDevice(r)
 	}
-	h, d := &b.policy.Hardware, &s.Device
+}
+
+func (b *basis) observeDevice(r *Row) {
+	h, d := &b.policy.Hardware, r.Device
 	degraded := 1.0
 	if d.SlowDown.Known && d.SlowDown.V >= h.SlowFrom {
 		degraded = min(d.SlowDown.V, h.SlowMax)
@@ -21,7 +26,7 @@ func (b *basis) observeHardware(r *Row, s *telemetry.Sample) {
 	if d.Critical {
 		r.Severe = h.Severe
 	}
-	r.Slow *= degraded
+	r.Slow = max(r.Slow, b.rated(r)*degraded)
 	r.fatal = d.Fatal
 }
 
@@ -34,19 +39,39 @@ func (b *basis) rated(r *Row) float64 {
 	return 1
 }
 
+// paced is a pod's factor after what was measured there, as far as that is sure.
+func (b *basis) paced(rated float64, r *Row) float64 {
+	p := &r.Load.Pace
+	if !b.policy.Learn.On || p.Sure == 0 {
+		return rated
+	}
+	measured := min(max(p.Factor/b.scale, 1/maxRated), maxRated)
+	if noise := b.policy.Learn.Noise; measured < rated*noise && measured*noise > rated {
+		return rated
+	}
+	return rated + p.Sure*(measured-rated)
+}
+
 // maxRated bounds what a configured rate can claim: no two devices that serve
 // one model lie further apart, a slip of the pen does.
 const maxRated = 64
 
 func hardwareSeconds(b *basis, r *Row) float64 {
-	return -((r.Slow-1)*(b.policy.Alpha*r.Prefill+r.Queue) + r.Severe)
+	if r.Slow == 1 {
+		return -r.Severe
+	}
+	return -((r.Slow-1)*(b.policy.Alpha*r.Prefill+r.Queue+b.delayed(r)) + r.Severe)
 }
 
-func hardwareInputs(_ *basis, r *Row) map[string]any {
+func hardwareInputs(b *basis, r *Row) map[string]any {
 	return map[string]any{
+		"rated":     number(b.rated(r)),
+		"measured":  positiveOrNull(r.Load.Pace.Factor / b.scale),
+		"sure":      number(r.Load.Pace.Sure),
 		"slow":      number(r.Slow),
 		"severe_s":  number(r.Severe),
 		"prefill_s": number(r.Prefill),
 		"queue_s":   number(r.Queue),
+		"delay_s":   number(b.delayed(r)),
 	}
 }

@@ -1,6 +1,7 @@
 package pick
 
 import (
+	"math"
 	"math/rand"
 	"testing"
 
@@ -89,6 +90,7 @@ func TestScrapedQueue(t *testing.T) {
 
 func TestBreakerOpensAndCloses(t *testing.T) {
 	f := newFleet(t, 4)
+	f.policy.Breaker.Start = 0 // TestSlowStart has the rest
 	D := f.policy.Breaker.Depth
 	var full [][]*view.Placement
 	for i := range 3 {
@@ -130,6 +132,58 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 			t.Errorf("winner %s, why %q\n%s", winner(c), c.Why, c)
 		}
 	})
+}
+
+// A pod that comes to a fleet that works is idle and empty and scores best; it
+// gets a few requests until it answers, one more with each answer, and is held
+// back by nothing once it has answered as many as the breaker allows.
+func TestSlowStart(t *testing.T) {
+	f := newFleet(t, 2)
+	f.prove(f.pod(0))
+	f.fill(f.pod(0), 8, 0.5) // a queue of 4 s that the new pod does not have
+	place := func() (string, *view.Placement) {
+		c, p := f.place(f.query(tokens(1000+f.ids, 64), start))
+		return winner(c), p
+	}
+	var there []*view.Placement
+	for range f.policy.Breaker.Start {
+		name, p := place()
+		if name != "pod-1" {
+			t.Fatalf("%s is picked, with %d on the idle pod", name, len(there))
+		}
+		there = append(there, p)
+	}
+	c := f.decide(f.query(tokens(1, 64), start))
+	if r := &c.Rows[1]; winner(c) != "pod-0" || r.Verdict != Starting || r.Value != 4 || r.Limit != 4 {
+		t.Fatalf("winner %s, new pod %s %v/%v", winner(c), r.Verdict, r.Value, r.Limit)
+	}
+	if x := c.Explanation().Pods[1]; x.Filter.Name != "starting" || *x.Filter.Why != "has answered 0 requests" || x.Circuit.State != "closed" {
+		t.Errorf("%+v %+v", x.Filter, x.Circuit)
+	}
+	there[0].FirstByte(start) // room for itself and one more
+	for range 2 {
+		if name, _ := place(); name != "pod-1" {
+			t.Fatalf("%s is picked after an answer", name)
+		}
+	}
+	if name, _ := place(); name != "pod-0" {
+		t.Fatalf("%s is picked, with five before their first token and one answer", name)
+	}
+	f.fill(f.pod(0), f.policy.Breaker.Depth, 0.5) // its breaker opens
+	if c := f.decide(f.query(tokens(1, 64), start)); winner(c) != "pod-1" || c.Why != reason.AllStarting {
+		t.Errorf("the other pod's breaker is open: winner %s, why %q", winner(c), c.Why)
+	}
+}
+
+// While no pod has answered all are new, and nothing is held back: so it is when
+// the router starts.
+func TestSlowStartNeedsAnExample(t *testing.T) {
+	f := newFleet(t, 2)
+	f.fill(f.pod(0), 20, 0.01)
+	f.fill(f.pod(1), 20, 0.01)
+	if c := f.decide(f.query(tokens(1, 64), start)); c.Why != reason.None || c.Rows[0].Verdict != Scored || c.Rows[1].Verdict != Scored {
+		t.Errorf("why %q\n%s", c.Why, c)
+	}
 }
 
 func TestUnknownIsNeverIdle(t *testing.T) {
@@ -192,6 +246,40 @@ func TestUnknownQueueIsTheLongest(t *testing.T) {
 	}
 }
 
+// An engine that is short of memory preempts a request that has answered, counts it
+// as waiting and a full pool beside it. All of that is ours: it raises neither queue
+// nor pool share. One request more on the page than ours are, and both count.
+func TestPreemptedRequestsAreNotForeign(t *testing.T) {
+	f := newFleet(t, 1)
+	for _, p := range f.fill(f.pod(0), 3, 0.1) {
+		p.FirstByte(start + 300*ms)
+	}
+	f.fill(f.pod(0), 1, 0.1) // before its first byte
+	for _, c := range []struct {
+		name    string
+		running telemetry.Value
+		foreign bool
+		depth   int
+		share   float64
+	}{
+		{"two of ours preempted", known(1), false, 1, 0},
+		{"one request of others", known(2), true, 3, 0.8},
+		{"running ones not told", telemetry.Value{}, true, 3, 0.8},
+	} {
+		f.Telemetry.Put(0, &telemetry.Sample{
+			At: start + 400*ms, Waiting: known(3), Running: c.running,
+			KVBlocks: known(1000), KVBlockSize: known(16), KVUsage: known(0.8),
+		})
+		r := f.decide(f.query(tokens(1, 64), start+500*ms)).Rows[0]
+		if r.Load.PlacedAtScrape != 4 || r.Foreign != c.foreign || r.Depth != c.depth || r.PoolShare != c.share {
+			t.Errorf("%s: foreign %v, depth %d, share %v, %+v", c.name, r.Foreign, r.Depth, r.PoolShare, r.Load)
+		}
+		if ours := seconds(r.Load.Queue); !c.foreign && r.Queue != ours || c.foreign && r.Queue <= ours {
+			t.Errorf("%s: queue %v, own %v", c.name, r.Queue, ours)
+		}
+	}
+}
+
 func TestPoolInputs(t *testing.T) {
 	f := newFleet(t, 3)
 	f.Telemetry.Put(0, &telemetry.Sample{At: start, KVBlocks: known(1000), KVBlockSize: known(16), KVUsage: known(0)})
@@ -226,35 +314,6 @@ func TestPoolInputs(t *testing.T) {
 	})
 }
 
-func TestAdapterStates(t *testing.T) {
-	for _, c := range []struct {
-		name string
-		lora telemetry.LoRA
-		want AdapterState
-	}{
-		{"running", telemetry.LoRA{Known: true, Max: 1, Running: []string{"a", "b"}}, AdapterActive},
-		{"waiting", telemetry.LoRA{Known: true, Max: 1, Waiting: []string{"b"}}, AdapterActive},
-		{"room", telemetry.LoRA{Known: true, Max: 2, Running: []string{"a"}, Waiting: []string{"a"}}, AdapterFreeSlot},
-		{"full", telemetry.LoRA{Known: true, Max: 2, Running: []string{"a"}, Waiting: []string{"c"}}, AdapterSaturated},
-		{"limit not told", telemetry.LoRA{Known: true, Running: []string{"a", "c", "d"}}, AdapterFreeSlot},
-		{"slots free", telemetry.LoRA{SlotsUsed: known(1), SlotsTotal: known(2)}, AdapterFreeSlot},
-		{"slots full", telemetry.LoRA{SlotsUsed: known(2), SlotsTotal: known(2)}, AdapterSaturated},
-		{"no data", telemetry.LoRA{}, AdapterUnknown},
-	} {
-		f := newFleet(t, 2)
-		f.Telemetry.Put(0, &telemetry.Sample{At: start, LoRA: c.lora})
-		q := f.query(tokens(1, 64), start)
-		q.Adapter, q.Prompt.LoRA = "b", "b"
-		card := f.decide(q)
-		if got := card.Rows[0].Adapter; got != c.want {
-			t.Errorf("%s: %s, want %s", c.name, got, c.want)
-		}
-		if got := card.Rows[1].Adapter; got != AdapterUnknown {
-			t.Errorf("%s: never scraped is %s", c.name, got)
-		}
-	}
-}
-
 func TestHardwareStates(t *testing.T) {
 	slow := func(v float64) telemetry.Device { return telemetry.Device{Known: true, SlowDown: known(v)} }
 	for _, c := range []struct {
@@ -276,5 +335,35 @@ func TestHardwareStates(t *testing.T) {
 		if r := f.decide(f.query(nil, start)).Rows[0]; r.Slow != c.slow || r.Severe != c.severe {
 			t.Errorf("%s: slow %v, severe %v; want %v, %v", c.name, r.Slow, r.Severe, c.slow, c.severe)
 		}
+	}
+}
+
+// Utilisation is the device's where an exporter tells it, and the energy term, once
+// it has a weight, charges what lies beyond its share of the limit; a pod that tells
+// nothing is not taken for a cool one.
+func TestDevices(t *testing.T) {
+	f := newFleet(t, 4)
+	f.policy.Upsilon = 1
+	told := func(v float64) telemetry.Value { return telemetry.Value{V: v, Known: true} }
+	for i, d := range []telemetry.Device{
+		{Utilisation: told(0.9), Envelope: told(0.95)}, {Utilisation: told(0.6), Envelope: told(0.7)}, {Utilisation: told(0.85)}, {},
+	} {
+		f.Telemetry.Put(pod.ID(i), &telemetry.Sample{At: start, KVUsage: known(0.25), Device: d})
+	}
+	terms := func(term int) (x [4]float64) {
+		for i, r := range f.decide(f.query(tokens(1, 64), start)).Rows {
+			x[i] = math.Round(r.Terms[term]*1e6) / 1e6
+		}
+		return x
+	}
+	if got := terms(TermUtilisation); got != [4]float64{-0.9, -0.6, -0.85, -0.25} {
+		t.Errorf("utilisation %v", got)
+	}
+	if got := terms(TermEnergy); got != [4]float64{} {
+		t.Errorf("energy is off: %v", got)
+	}
+	f.policy.Energy.Weight = 2
+	if got := terms(TermEnergy); got != [4]float64{-1.5, 0, -0.5, -1.5} {
+		t.Errorf("energy %v", got)
 	}
 }

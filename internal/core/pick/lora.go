@@ -1,79 +1,68 @@
 package pick
 
 import (
-	"slices"
-
 	"github.com/eppctl/eppctl/internal/core/telemetry"
+	"github.com/eppctl/eppctl/internal/core/view"
 )
 
-// The lora term is the time until the request's adapter can compute.
+// The lora term is the time until the request's adapter can compute: nothing where
+// its weights are on the pod, which is asked of history and not of activity alone.
+// An adapter that idles between two requests is loaded all the same, and requests
+// that followed activity would drag it from pod to pod.
 
-// AdapterState is what a pod's page lets us say about the adapter. Listed means
-// active: an idle adapter may be loaded all the same, so "unknown" is never
-// "resident" and "free slot" never "absent".
+// AdapterState is what is known of the request's adapter on a pod.
 type AdapterState uint8
 
 // The states.
 const (
 	AdapterNone      AdapterState = iota // the request needs none
-	AdapterActive                        // running or waiting on the pod
-	AdapterFreeSlot                      // not active, and there is room
-	AdapterSaturated                     // not active, and every slot is taken
+	AdapterResident                      // in use, or used and not displaced since
+	AdapterLoadable                      // not known to be there, and there is a slot to compute in
+	AdapterSaturated                     // not in use, and others take every slot
 	AdapterUnknown                       // no data
 )
 
-var adapterNames = [...]string{"none", "active", "free-slot", "saturated", "unknown"}
+var adapterNames = [...]string{"none", "resident", "loadable", "saturated", "unknown"}
 
 func (a AdapterState) String() string { return adapterNames[a] }
 
-func observeLoRA(adapter string, r *Row, s *telemetry.Sample) {
+// observeLoRA asks pages and ledger for the adapter that the request needs.
+func observeLoRA(l *view.Ledger, adapter string, r *Row, s *telemetry.Sample) {
+	if r.Telemetry == telemetry.Unknown {
+		s = nil
+	}
+	r.LoRA = l.Residency(r.Pod, adapter, s)
+	var page telemetry.LoRA
+	if s != nil {
+		page = s.LoRA
+	}
+	slots := page.SlotsUsed.Known && page.SlotsTotal.Known
+	if r.Slots = page.Max; r.Slots == 0 && slots {
+		r.Slots = page.SlotsTotal.Count()
+	}
 	switch {
-	case adapter == "":
-		r.Adapter = AdapterNone
-	case s == nil:
-		r.Adapter = AdapterUnknown
-	case s.LoRA.Known:
-		r.Adapter = fromNames(adapter, &s.LoRA)
-	case s.LoRA.SlotsUsed.Known && s.LoRA.SlotsTotal.Known:
-		r.Adapter = fromSlots(&s.LoRA)
+	case r.LoRA.InUse:
+		r.Adapter = AdapterResident
+	case r.Slots > 0 && r.LoRA.Using >= r.Slots:
+		r.Adapter = AdapterSaturated
+	case r.LoRA.Seen && r.LoRA.Newer < r.keeps():
+		r.Adapter = AdapterResident
+	case slots && page.SlotsUsed.V >= page.SlotsTotal.V: // by whom, SGLang does not tell
+		r.Adapter = AdapterSaturated
+	case page.Known || slots:
+		r.Adapter = AdapterLoadable
 	default:
 		r.Adapter = AdapterUnknown
 	}
 }
 
-func fromNames(adapter string, l *telemetry.LoRA) AdapterState {
-	_, running := slices.BinarySearch(l.Running, adapter)
-	_, waiting := slices.BinarySearch(l.Waiting, adapter)
-	switch {
-	case running || waiting:
-		return AdapterActive
-	case l.Max > 0 && distinct(l.Running, l.Waiting) >= l.Max:
-		return AdapterSaturated
-	}
-	return AdapterFreeSlot
-}
-
-func fromSlots(l *telemetry.LoRA) AdapterState {
-	if l.SlotsUsed.V >= l.SlotsTotal.V {
-		return AdapterSaturated
-	}
-	return AdapterFreeSlot
-}
-
-// distinct counts the names in two sorted lists.
-func distinct(a, b []string) int {
-	n := len(a)
-	for _, x := range b {
-		if _, ok := slices.BinarySearch(a, x); !ok {
-			n++
-		}
-	}
-	return n
-}
+// keeps is how many adapters the pod has loaded at once: at least as many as it
+// computes with, and one where nobody tells (vLLM's default of max_loras).
+func (r *Row) keeps() int { return max(r.Slots, r.Pod.Spec.MaxCPULoRAs, 1) }
 
 func loraSeconds(b *basis, r *Row) float64 {
 	switch l := b.policy.LoRA; r.Adapter {
-	case AdapterFreeSlot, AdapterUnknown:
+	case AdapterLoadable, AdapterUnknown:
 		return -l.Load
 	case AdapterSaturated:
 		return -(l.Load + l.SlotWait)
@@ -82,9 +71,17 @@ func loraSeconds(b *basis, r *Row) float64 {
 }
 
 func loraInputs(b *basis, r *Row) map[string]any {
-	return map[string]any{
+	in := map[string]any{
 		"state":       r.Adapter.String(),
+		"in_use":      r.LoRA.InUse,
+		"newer":       nil, // other adapters used here after it; null = it never was
+		"slots":       positiveOrNull(float64(r.Slots)),
+		"slots_taken": r.LoRA.Using,
 		"load_s":      number(b.policy.LoRA.Load),
 		"slot_wait_s": number(b.policy.LoRA.SlotWait),
 	}
+	if r.LoRA.Seen {
+		in["newer"] = r.LoRA.Newer
+	}
+	return in
 }

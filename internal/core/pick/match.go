@@ -1,7 +1,10 @@
 package pick
 
 import (
+	"slices"
+
 	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/index"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
@@ -10,23 +13,26 @@ import (
 // first on. A pod of several data-parallel ranks counts with the one that holds
 // most: each rank has a cache of its own.
 type Match struct {
-	Rank   int // -1 = nothing matched
+	Rank   int32 // -1 = nothing matched
 	Member pod.Member
-	Size   int
-	Depth  int // announced by the engine, or expected from our own placements
+	// Approximate marks a model of which the engine may find less, and Beyond counts
+	// blocks behind Depth that are held in vain: see index.Match.
+	Approximate bool
+	Beyond      int32
+	Size        int32
+	Depth       int32 // announced by the engine, or expected from our own placements
 	// Announced leaves the expected ones out; Fastest counts its blocks by the
 	// fastest tier that has a copy.
-	Announced int
-	Fastest   [event.NumTiers]int
-	// Beyond counts blocks behind Depth that are held in vain, and Approximate
-	// marks a model of which the engine may find less: see index.Match.
-	Beyond      int
-	Approximate bool
+	Announced int32
+	Fastest   [event.NumTiers]int32
 }
 
 // Expected counts the blocks that are ours in flight and not announced yet. They
 // lie on the GPU, where they are being computed.
-func (m *Match) Expected() int { return m.Depth - m.Announced }
+func (m *Match) Expected() int { return int(m.Depth - m.Announced) }
+
+// held counts the tokens of the matched blocks.
+func (m *Match) held() int { return int(m.Depth) * int(m.Size) }
 
 // reusable is the number of tokens an engine will take from its cache: whole
 // blocks, and never the whole prompt, since the last token must be computed to
@@ -36,34 +42,47 @@ func (m *Match) reusable(prompt int) int {
 	if m.Size <= 0 || prompt <= 0 {
 		return 0
 	}
-	return min(m.Depth, (prompt-1)/m.Size) * m.Size
+	size := int(m.Size)
+	return min(int(m.Depth), (prompt-1)/size) * size
 }
 
-// match looks the prompt up and hands each pod its deepest rank's match. Depths
-// are compared in tokens: block sizes may differ within a fleet.
+// match looks the prompt up and finds each pod's deepest rank. Depths are compared
+// in tokens: block sizes may differ within a fleet.
 func (c *Card) match(v *view.View, q *Query) {
-	c.rowOf = c.rowOf[:0]
-	for i := range c.Rows {
-		for len(c.rowOf) <= int(c.Rows[i].Pod.ID) {
-			c.rowOf = append(c.rowOf, -1)
-		}
-		c.rowOf[c.Rows[i].Pod.ID] = int32(i)
-	}
+	c.deepest = slices.Grow(c.deepest[:0], len(c.Rows))[:len(c.Rows)]
+	clear(c.deepest)
+	c.basis.largest = v.Index.LargestBlock()
 	if !c.Exact {
+		if c.guesses(q) {
+			v.Affinity.Lookup(q.Bytes, v.Pods, &c.near)
+		}
 		return
 	}
 	v.Index.Lookup(&q.Prompt, &c.found)
 	for i := range c.found.Matches {
-		f := &c.found.Matches[i]
-		p, rank := v.Pods.Owner(f.Member)
-		if p == nil {
+		at := v.Pods.Place(c.found.Matches[i].Member)
+		if at < 0 {
 			continue // the pod left the fleet; its blocks are being purged
 		}
-		m := Match{Rank: rank, Member: f.Member, Size: f.Size, Depth: f.Depth, Announced: f.Announced, Fastest: f.Fastest,
-			Beyond: int(f.Beyond), Approximate: f.Approximate}
-		if r := &c.Rows[c.rowOf[p.ID]]; deeper(&m, &r.Match, c.Tokens) {
-			r.Match = m
+		if before := c.deepest[at]; before > 0 {
+			p := v.Pods.Pods[at]
+			var a, b Match
+			a.take(&c.found.Matches[i], p)
+			b.take(&c.found.Matches[before-1], p)
+			if !deeper(&a, &b, c.Tokens) {
+				continue
+			}
 		}
+		c.deepest[at] = int32(i) + 1
+	}
+}
+
+// take sets m, in place, to what was found on a rank of p.
+func (m *Match) take(f *index.Match, p *pod.Pod) {
+	m.Member, m.Approximate, m.Beyond = f.Member, f.Approximate, f.Beyond
+	m.Size, m.Depth, m.Announced, m.Fastest = f.Size, f.Depth, f.Announced, f.Fastest
+	if m.Rank = 0; len(p.Members) > 1 {
+		m.Rank = int32(slices.Index(p.Members, f.Member))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/eppctl/eppctl/internal/core/event"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
+	"github.com/eppctl/eppctl/internal/core/view"
 )
 
 // Policy holds every constant of a decision. Times are in seconds throughout,
@@ -21,6 +22,9 @@ type Policy struct {
 	// Without the pool term 4 was best (b2b 2.9 s against 8.0 s at 1); with it 1
 	// is (agent 0.43 s against 2.5 s).
 	Alpha float64 `yaml:"alpha" json:"alpha"`
+	// Delay weighs the delay term; 0 leaves it out. 1 is its derivation; from 0.5 to
+	// 2 no simulated workload moves by more than 8 %.
+	Delay float64 `yaml:"delay" json:"delay"`
 	// Pool weighs the KV-pool term; 0 leaves it out. It has the dimension of
 	// nothing and needs no tuning: 0.3 and 3 differ from 1 by less than 10 % on
 	// every simulated workload.
@@ -28,10 +32,16 @@ type Policy struct {
 	// PoolCap bounds the share of a pool that counts as taken, and with it the
 	// price of the last block (0.9: ninefold). 0.95 costs b2b 14 %.
 	PoolCap float64 `yaml:"pool_cap" json:"pool_cap"`
-	// Beta is charged per request in flight, about one decode step. It stands in
-	// for the pool term (0.02 without it: conv 0.93 s against 1.05 s at 0).
+	// Beta is charged per request in flight, for the steps that it makes longer. All
+	// other terms are nearly nothing where every pod holds the prompt, and then the
+	// few that began with it kept the traffic: one shared prefix at 60 requests per
+	// second took 0.151 s at 0, 0.071 at 2 ms, 0.059 at 5 ms and 0.057 at 10 ms (least
+	// in flight 0.060), while none of the simulated workloads moves by more than 3.5 %
+	// from 0 to 10 ms. Without the pool term it stands in for that (0.02: conv 0.93 s
+	// against 1.05 s at 0).
 	Beta float64 `yaml:"beta" json:"beta"`
-	// Upsilon is charged at full KV usage. 0.05 could not be told from 0.
+	// Upsilon is charged at full utilisation of the device where an exporter tells
+	// it, else at full KV usage. 0.05 could not be told from 0.
 	Upsilon float64 `yaml:"upsilon" json:"upsilon"`
 
 	Breaker Breaker `yaml:"breaker" json:"breaker"`
@@ -41,15 +51,13 @@ type Policy struct {
 	TieWindow float64 `yaml:"tie_window" json:"tie_window"`
 	// ScrapedLoad lets a gauge raise queue, depth and pool share above our own
 	// accounting. It is what sees other routers and clients (conv with four
-	// routers: 1.41 s against 1.85 s); gauges never lower anything.
+	// routers: 1.41 s against 1.85 s, by the rule before view's past counts); gauges never lower anything.
 	ScrapedLoad bool `yaml:"scraped_load" json:"scraped_load"`
-	// StaleTrust scales affinity on a pod whose event stream has a hole: blocks
+	// StaleTrust scales affinity on a pod whose event stream is not live: blocks
 	// it removed meanwhile would still count. An estimate.
 	StaleTrust float64 `yaml:"stale_trust" json:"stale_trust"`
-	// SilentAfter is how long a connected pod with requests in flight may send
-	// no event before its depth 0 is explained by that. For display only.
-	SilentAfter float64 `yaml:"silent_after" json:"silent_after"`
 
+	Learn Learn `yaml:"learn" json:"learn"`
 	// Calibration is that of models without one of their own in Models.
 	Calibration `yaml:",inline"`
 	Models      map[string]Calibration `yaml:"-" json:"models,omitempty"`
@@ -57,6 +65,8 @@ type Policy struct {
 	Tiers    Tiers    `yaml:"tiers" json:"tiers"`
 	LoRA     LoRA     `yaml:"lora" json:"lora"`
 	Hardware Hardware `yaml:"hardware" json:"hardware"`
+
+	Energy Energy `yaml:"energy" json:"energy"`
 
 	// FreshFor and KnownFor are the ages at which scraped values turn stale and
 	// unknown. Peers take 0.2 to 2 s for the first; nothing here depends on
@@ -70,9 +80,48 @@ type Policy struct {
 type Breaker struct {
 	Weight float64 `yaml:"weight" json:"weight"` // seconds at Depth; conv, tool and b2b do not move with it
 	Ratio  float64 `yaml:"ratio" json:"ratio"`   // growth per request
-	// Depth opens the breaker. 32 costs nothing; 16 pushes traffic off warm pods
-	// and makes them replicate prefixes (b2b 2.5 s against 2.0 s).
+	// Depth opens the breaker. 64 costs nothing, nor does more. Less pushes traffic
+	// off warm pods, and the others copy their prefixes: past what the fleet can do
+	// 32 takes b2b from 10.0 s to 11.7 s and 24 to 12.7 s (1.15 times its load, 8
+	// seeds). No other workload gets so deep.
 	Depth int `yaml:"depth" json:"depth"`
+	// Start is how many requests a pod that has answered none may have before
+	// their first token while another pod has answered; each answer allows one
+	// more. 0 leaves slow start out. A new pod is idle and empty, so a burst would
+	// all go there before anything shows that it works. TCP opens with a small
+	// window and one more per acknowledgement for the same reason; 4 prompts of
+	// 4,000 tokens are a second of work at 16,000 tokens per second.
+	Start int `yaml:"start" json:"start"`
+	// Errors in a row leave a pod out: server errors, or requests that end
+	// unanswered on a pod that had filled up. 5 is Envoy's consecutive_5xx.
+	Errors int `yaml:"errors" json:"errors"`
+	// Cooldown is the wait until a probe may be placed there, CooldownMax the most
+	// that failed probes double it to. An engine that restarts takes longer than
+	// one second and Envoy's base ejection time is 30 s.
+	Cooldown    float64 `yaml:"cooldown" json:"cooldown"`
+	CooldownMax float64 `yaml:"cooldown_max" json:"cooldown_max"`
+	// Probes is how many requests may be at risk at one time.
+	Probes int `yaml:"probes" json:"probes"`
+}
+
+// limits are the breaker's part that the ledger keeps.
+func (b *Breaker) limits() view.Limits {
+	return view.Limits{
+		Depth: b.Depth, Errors: b.Errors, Probes: b.Probes,
+		Cooldown: duration(b.Cooldown), Longest: duration(b.CooldownMax),
+	}
+}
+
+// Learn says what is made of the times to first byte that were observed. See
+// view.Rate for how they become rates.
+type Learn struct {
+	// On takes what was learned for the configured rate, as far as it is sure: of
+	// each model beside its configuration, of each pod beside its model.
+	On bool `yaml:"on" json:"on"`
+	// Noise is the factor up to which one pod's pace counts as that of all: the
+	// median of nine prefills is off by up to a tenth, and a difference that is
+	// none would send a cold fleet's traffic to one pod.
+	Noise float64 `yaml:"noise" json:"noise"`
 }
 
 // Calibration is what a model costs on healthy hardware.
@@ -122,16 +171,29 @@ type Hardware struct {
 	Severe   float64 `yaml:"severe" json:"severe"`       // flat seconds while critical
 }
 
-// DefaultPolicy is the preset "pool": no tuned weight. A pod is two servers, its
-// prefill and its KV pool, and each is charged in the seconds it takes.
+// Energy says what a pod at its power or thermal limit costs. Estimates: nothing
+// here was simulated, and so it is off.
+type Energy struct {
+	Weight float64 `yaml:"weight" json:"weight"` // seconds at the limit, 0 = off
+	// From is the share of the envelope up to which nothing is charged. Prefill runs
+	// an H100 at its 700 W for as long as it lasts, so what counts is the rest of
+	// the time; below four fifths of the limit clocks do not move.
+	From float64 `yaml:"from" json:"from"`
+}
+
+// DefaultPolicy is the preset "pool". A pod is two servers, its prefill and its KV
+// pool, and each is charged in the seconds it takes; one constant beside them, Beta,
+// stands for what sharing steps costs.
 func DefaultPolicy() *Policy {
 	return &Policy{
-		Alpha: 1, Pool: 1, PoolCap: 0.9,
-		Breaker:     Breaker{Weight: 4, Ratio: 2, Depth: 32},
+		Alpha: 1, Delay: 1, Pool: 1, PoolCap: 0.9, Beta: 0.005,
+		Breaker: Breaker{
+			Weight: 4, Ratio: 2, Depth: 64, Start: 4,
+			Errors: 5, Cooldown: 1, CooldownMax: 30, Probes: 1,
+		},
 		TieWindow:   0.001,
 		ScrapedLoad: true,
 		StaleTrust:  0.5,
-		SilentAfter: 30,
 		Calibration: Calibration{TokensPerSecond: 16_000, BytesPerToken: 256 << 10},
 		Tiers: Tiers{
 			Host:   Link{Bandwidth: 25e9, Latency: 0.0002},
@@ -140,18 +202,20 @@ func DefaultPolicy() *Policy {
 		},
 		LoRA:     LoRA{Load: 0.5, SlotWait: 2},
 		Hardware: Hardware{SlowFrom: 1.05, SlowMax: 4, Impaired: 2, Severe: 30},
+		Energy:   Energy{From: 0.8},
+		Learn:    Learn{On: true, Noise: 1.25},
 		FreshFor: 2, KnownFor: 5,
 	}
 }
 
 // Preset returns a named policy: "pool" (also ""), or "fixed", the best without
-// the pool term.
+// the delay and the pool term.
 func Preset(name string) (*Policy, error) {
 	p := DefaultPolicy()
 	switch name {
 	case "", "pool":
 	case "fixed":
-		p.Alpha, p.Pool, p.Beta, p.Upsilon = 4, 0, 0.020, 0.05
+		p.Alpha, p.Delay, p.Pool, p.Beta, p.Upsilon, p.Breaker.Depth = 4, 0, 0, 0.020, 0.05, 32
 	default:
 		return nil, fmt.Errorf("preset %q: want pool or fixed", name)
 	}
@@ -181,6 +245,13 @@ func (t *Tiers) link(tier event.Tier) Link {
 		return t.Remote
 	}
 	return Link{}
+}
+
+// scale makes everything take x times as long.
+func (c *Calibration) scale(x float64) {
+	c.TokensPerSecond /= x
+	c.Constant *= x
+	c.Quadratic *= x
 }
 
 // prefill is T(u, c): the seconds to compute u tokens behind c cached ones.

@@ -29,13 +29,15 @@ func TestValidateNamesTheKey(t *testing.T) {
 			"alpha":                     func(p *Policy) *float64 { return &p.Alpha },
 			"beta":                      func(p *Policy) *float64 { return &p.Beta },
 			"upsilon":                   func(p *Policy) *float64 { return &p.Upsilon },
+			"delay":                     func(p *Policy) *float64 { return &p.Delay },
 			"pool":                      func(p *Policy) *float64 { return &p.Pool },
 			"pool_cap":                  func(p *Policy) *float64 { return &p.PoolCap },
 			"breaker.weight":            func(p *Policy) *float64 { return &p.Breaker.Weight },
 			"breaker.ratio":             func(p *Policy) *float64 { return &p.Breaker.Ratio },
+			"breaker.cooldown":          func(p *Policy) *float64 { return &p.Breaker.Cooldown },
+			"breaker.cooldown_max":      func(p *Policy) *float64 { return &p.Breaker.CooldownMax },
 			"tie_window":                func(p *Policy) *float64 { return &p.TieWindow },
 			"stale_trust":               func(p *Policy) *float64 { return &p.StaleTrust },
-			"silent_after":              func(p *Policy) *float64 { return &p.SilentAfter },
 			"prefill_tokens_per_second": func(p *Policy) *float64 { return &p.TokensPerSecond },
 			"prefill_constant":          func(p *Policy) *float64 { return &p.Constant },
 			"prefill_quadratic":         func(p *Policy) *float64 { return &p.Quadratic },
@@ -44,12 +46,15 @@ func TestValidateNamesTheKey(t *testing.T) {
 			"tiers.host.bandwidth":      func(p *Policy) *float64 { return &p.Tiers.Host.Bandwidth },
 			"tiers.disk.latency":        func(p *Policy) *float64 { return &p.Tiers.Disk.Latency },
 			"tiers.remote.bandwidth":    func(p *Policy) *float64 { return &p.Tiers.Remote.Bandwidth },
+			"learn.noise":               func(p *Policy) *float64 { return &p.Learn.Noise },
 			"lora.load":                 func(p *Policy) *float64 { return &p.LoRA.Load },
 			"lora.slot_wait":            func(p *Policy) *float64 { return &p.LoRA.SlotWait },
 			"hardware.slow_from":        func(p *Policy) *float64 { return &p.Hardware.SlowFrom },
 			"hardware.slow_max":         func(p *Policy) *float64 { return &p.Hardware.SlowMax },
 			"hardware.impaired":         func(p *Policy) *float64 { return &p.Hardware.Impaired },
 			"hardware.severe":           func(p *Policy) *float64 { return &p.Hardware.Severe },
+			"energy.weight":             func(p *Policy) *float64 { return &p.Energy.Weight },
+			"energy.from":               func(p *Policy) *float64 { return &p.Energy.From },
 			"fresh_for":                 func(p *Policy) *float64 { return &p.FreshFor },
 			"known_for":                 func(p *Policy) *float64 { return &p.KnownFor },
 		} {
@@ -81,10 +86,10 @@ func TestValidateNamesTheKey(t *testing.T) {
 // too.
 func TestScoresStayFinite(t *testing.T) {
 	ends := []func(*Policy){
-		func(p *Policy) { p.Alpha, p.Pool, p.Beta, p.Upsilon = large, large, large, large },
+		func(p *Policy) { p.Alpha, p.Delay, p.Pool, p.Beta, p.Upsilon = large, large, large, large, large },
 		func(p *Policy) { p.TokensPerSecond, p.Quadratic, p.Constant = small, large, large },
-		func(p *Policy) { p.Breaker = Breaker{Weight: large, Ratio: 16, Depth: 250} },
-		func(p *Policy) { p.Breaker = Breaker{Weight: large, Ratio: 1 + small, Depth: 1} },
+		func(p *Policy) { p.Breaker.Weight, p.Breaker.Ratio, p.Breaker.Depth = large, 16, 250 },
+		func(p *Policy) { p.Breaker.Weight, p.Breaker.Ratio, p.Breaker.Depth = large, 1+small, 1 },
 		func(p *Policy) { p.PoolCap = 1 - small; p.PoolTokens = 1 },
 		func(p *Policy) { p.Tiers.Disk = Link{Bandwidth: 1, Latency: large}; p.BytesPerToken = large },
 	}
@@ -97,6 +102,7 @@ func TestScoresStayFinite(t *testing.T) {
 		}
 		b := basisFor(p, 1_000_000)
 		b.means.Residence = 1 << 62
+		b.settle()
 		g := given{gpu: 10, disk: 999_000, queue: 1e9, depth: 1 << 40, inFlight: 1 << 40, usage: 1, slow: 256, severe: large}
 		r := g.row(b)
 		r.PoolSize, r.PoolAdds, r.PoolShare = 1, 1e9, p.PoolCap

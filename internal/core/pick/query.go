@@ -6,6 +6,7 @@ package pick
 import (
 	"net/netip"
 
+	"github.com/eppctl/eppctl/internal/core/affinity"
 	"github.com/eppctl/eppctl/internal/core/block"
 	"github.com/eppctl/eppctl/internal/core/reason"
 )
@@ -22,11 +23,33 @@ type Query struct {
 	// matches, Unmatched says why, and PromptTokens is an estimate.
 	Prompt       block.Prompt
 	PromptTokens int
-	Unmatched    reason.Code
+	// Further are the tokens of the request's prompts behind the first, of which there
+	// are FurtherPrompts: an estimate. They cost a pod's time and memory and match
+	// nothing, so that they bear on decisions about later requests alone.
+	Further, FurtherPrompts int
+	Unmatched               reason.Code
+	// Bytes stand for a prompt without ids: where the same bytes were placed before
+	// is a guess at who has it. They are never compared with the index.
+	Bytes  affinity.Prefix
+	Origin Origin
 	// Subset restricts the candidates; nil = the whole pool.
 	Subset *Subset
 	// Priority below 0 marks a request that may be shed under load.
 	Priority int
+}
+
+// Origin says who told the prompt's token ids.
+type Origin struct {
+	Provider string // "body", "native", "render", "tokenize"; "bytes" = nobody, and the bytes are compared; "" = nobody
+	Status   string // what the provider claims: "exact", "unverified"; "" without ids
+	Tried    []Attempt
+}
+
+// Attempt is a provider that could not tell, and why.
+type Attempt struct {
+	Provider string
+	Why      reason.Code
+	Detail   string // the same in words, where there are any; nothing of the request
 }
 
 // Subset is the gateway's endpoint hint. An empty one admits nobody.

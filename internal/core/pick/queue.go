@@ -6,29 +6,34 @@ import "github.com/eppctl/eppctl/internal/core/telemetry"
 // accounting says it without delay; a gauge of waiting requests only raises it,
 // and only where it shows more than we had there ourselves at the time of the
 // scrape. Read any other way a gauge is our own work once more, later and
-// blurred, and pods just scraped would attract everything.
+// blurred, and pods just scraped would attract everything. An engine counts as
+// waiting what it preempted as well, which has answered and waits no more for us:
+// only a page with more requests than ours, waiting and running ones together,
+// shows others.
 
 // observeQueue sets queue and depth. It needs the row's slow-down: the ledger
 // counts real seconds, the terms speak of nominal ones, and the hardware term
 // alone carries the difference.
-func (b *basis) observeQueue(r *Row, s *telemetry.Sample) {
-	r.Depth = r.Load.Waiting
-	r.Queue = seconds(r.Load.Queue) / r.Slow
-	if s == nil || !s.Waiting.Known {
+func (b *basis) observeQueue(r *Row, s *telemetry.Brief) {
+	r.Depth = r.Load.Depth
+	r.Queue = over(seconds(r.Load.Queue), r.Slow)
+	if s == nil || !s.Told(telemetry.HasWaiting) {
 		return
 	}
-	r.Waiting = s.Waiting
 	if r.Telemetry == telemetry.Fresh {
-		b.waiting = max(b.waiting, s.Waiting.V)
+		b.waiting = max(b.waiting, s.Waiting)
 	}
-	r.Foreign = s.Waiting.V > float64(r.Load.AtScrape)
+	r.Alone = s.Told(telemetry.HasRunning) && s.Waiting+s.Running <= float64(r.Load.PlacedAtScrape)
+	r.Foreign = s.Waiting > float64(r.Load.AtScrape) && !r.Alone
 	if !b.policy.ScrapedLoad || !r.Foreign {
 		return
 	}
-	waiting := min(s.Waiting.V, maxWaiting)
-	since := seconds(r.Load.SinceWork) / r.Slow
-	r.Queue = max(r.Queue, waiting*b.meanPrefill()+since)
-	r.Depth = max(r.Depth, int(waiting)+r.Load.Since)
+	waiting := min(s.Waiting, maxWaiting)
+	since := over(seconds(r.Load.SinceWork), r.Slow)
+	if q := over(waiting*b.mean+since, r.servers()); q > r.Queue {
+		r.Queue = q
+	}
+	r.Depth = max(r.Depth, int(over(waiting+float64(r.Load.Since), r.servers())))
 }
 
 // fillQueue charges a pod that does not tell its queue with the longest of the
@@ -36,17 +41,33 @@ func (b *basis) observeQueue(r *Row, s *telemetry.Sample) {
 // draw the traffic. The depth stays our own count, lest one overloaded pod opens
 // the breaker of every pod without a page.
 func (b *basis) fillQueue(r *Row) {
-	if r.Waiting.Known || !b.policy.ScrapedLoad {
+	if r.Waiting != &noValue || !b.policy.ScrapedLoad {
 		return
 	}
 	r.Assumed = min(b.waiting, maxWaiting)
 	if r.Assumed > float64(r.Load.Waiting) {
-		r.Queue = max(r.Queue, r.Assumed*b.meanPrefill())
+		r.Queue = max(r.Queue, r.Assumed*b.mean/r.servers())
 	}
 }
 
-// meanPrefill is what a foreign request is taken to cost: as ours did of late,
-// and before the first of ours, as much as the present one.
+// over is x/n, where n is nearly always 1: each division waits for the one before.
+func over(x, n float64) float64 {
+	if n == 1 {
+		return x
+	}
+	return x / n
+}
+
+// servers is how many ranks share what a page or a count of the whole pod shows.
+func (r *Row) servers() float64 {
+	if n := len(r.Pod.Members); n > 1 {
+		return float64(n)
+	}
+	return 1
+}
+
+// meanPrefill is what a foreign request is taken to cost (mean): as ours did of
+// late, and before the first of ours, as much as the present one.
 func (b *basis) meanPrefill() float64 {
 	if m := b.means.Prefill; m > 0 {
 		return seconds(m)
@@ -60,14 +81,11 @@ const maxWaiting = 1e6
 
 // scrapedAt is the time of the scrape a pod's queue length stems from, now when
 // there is none.
-func (b *basis) scrapedAt(s *telemetry.Sample) int64 {
-	switch {
-	case s == nil || !s.Waiting.Known:
+func (b *basis) scrapedAt(s *telemetry.Brief) int64 {
+	if s == nil || !s.Told(telemetry.HasWaiting) {
 		return b.now
-	case s.Waiting.At != 0:
-		return s.Waiting.At
 	}
-	return s.At
+	return s.WaitingAt
 }
 
 func queueSeconds(_ *basis, r *Row) float64 { return -r.Queue }
@@ -76,12 +94,14 @@ func queueInputs(b *basis, r *Row) map[string]any {
 	return map[string]any{
 		"queue_s":        number(r.Queue),
 		"local_s":        number(seconds(r.Load.Queue)),
-		"waiting":        gauge(r.Waiting),
+		"waiting":        gauge(*r.Waiting),
+		"waiting_age_ms": r.gaugeAge(b.now, r.Waiting),
 		"waiting_taken":  positiveOrNull(r.Assumed),
 		"waiting_ours":   r.Load.AtScrape,
 		"foreign":        r.Foreign,
+		"alone":          r.Alone,
 		"since_scrape":   r.Load.Since,
 		"since_scrape_s": number(seconds(r.Load.SinceWork)),
-		"mean_prefill_s": number(b.meanPrefill()),
+		"mean_prefill_s": number(b.mean),
 	}
 }

@@ -26,6 +26,7 @@ type given struct {
 // row is the row that observing such a pod would give.
 func (g given) row(b *basis) *Row {
 	r := &Row{
+		Sync: &noSync, Device: &noDevice,
 		Cached: g.gpu + g.host + g.disk + g.remote,
 		Queue:  g.queue, Depth: g.depth, Load: view.Load{InFlight: g.inFlight},
 		Usage: g.usage, Slow: max(1, g.slow), Severe: g.severe, Trust: 1, Adapter: g.adapter,
@@ -119,8 +120,8 @@ func TestScorecards(t *testing.T) {
 			{"B", given{}, nil, 0},
 		}, "B"},
 		{"SC-08", 1024, []pod{
-			{"active", given{inFlight: 5, adapter: AdapterActive}, expect{conc: -0.1}, -0.1},
-			{"free", given{adapter: AdapterFreeSlot}, expect{lora: -0.5}, -0.5},
+			{"active", given{inFlight: 5, adapter: AdapterResident}, expect{conc: -0.1}, -0.1},
+			{"free", given{adapter: AdapterLoadable}, expect{lora: -0.5}, -0.5},
 			{"saturated", given{adapter: AdapterSaturated}, expect{lora: -2.5}, -2.5},
 			{"unknown", given{adapter: AdapterUnknown}, expect{lora: -0.5}, -0.5},
 		}, "active"},
@@ -173,9 +174,10 @@ func cost(b *basis, g given) float64 {
 	d := math.Min(float64(g.depth), float64(p.Breaker.Depth))
 	sum := k*g.queue + p.Alpha*k*own
 	sum += p.Breaker.Weight * (math.Pow(p.Breaker.Ratio, d) - 1) / (math.Pow(p.Breaker.Ratio, float64(p.Breaker.Depth)) - 1)
+	sum += p.Delay * k * float64(g.depth) * own
 	sum += p.Beta*float64(g.inFlight) + p.Upsilon*g.usage + g.severe
 	switch g.adapter {
-	case AdapterFreeSlot, AdapterUnknown:
+	case AdapterLoadable, AdapterUnknown:
 		sum += p.LoRA.Load
 	case AdapterSaturated:
 		sum += p.LoRA.Load + p.LoRA.SlotWait
@@ -202,9 +204,10 @@ func TestScoreMirrorsCost(t *testing.T) {
 		for range 10_000 {
 			p := fixed(t)
 			p.Alpha, p.Constant, p.Quadratic = rnd.Float64()*8, rnd.Float64(), rnd.Float64()*1e-8
-			p.TokensPerSecond, p.Pool = 1000+rnd.Float64()*40_000, rnd.Float64()*3
+			p.TokensPerSecond, p.Pool, p.Delay = 1000+rnd.Float64()*40_000, rnd.Float64()*3, rnd.Float64()*2
 			b := basisFor(p, 1+rnd.Intn(100_000))
 			b.means.Residence = time.Duration(rnd.Intn(30e9))
+			b.settle()
 			bestScore, bestCost := -1, -1
 			var scores, costs [8]float64
 			for i := range scores {
@@ -260,7 +263,7 @@ func TestWholePromptHeld(t *testing.T) {
 			{16, 5, 0, 0},         // empty prompt
 			{1 << 20, 1, 1 << 20, 0},
 		} {
-			m := Match{Size: c.size, Depth: c.depth}
+			m := Match{Size: int32(c.size), Depth: int32(c.depth)}
 			if got := m.reusable(c.prompt); got != c.want {
 				t.Errorf("%d blocks of %d in a prompt of %d: %d tokens, want %d", c.depth, c.size, c.prompt, got, c.want)
 			}
@@ -294,6 +297,7 @@ func TestSlowTierIsCapped(t *testing.T) {
 func TestPoolTerm(t *testing.T) {
 	b := basisFor(DefaultPolicy(), 4096)
 	b.means.Residence = 8e9
+	b.settle()
 	r := &Row{Slow: 1, Trust: 1, PoolSize: 65_536, PoolAdds: 1024, PoolShare: 0.75}
 	if got := poolSeconds(b, r); !near(got, -0.375, 1e-12) {
 		t.Errorf("pool term %v, want -0.375", got)
@@ -319,10 +323,10 @@ func TestTiersOfAMatch(t *testing.T) {
 		cached int
 		want   [event.NumTiers]int
 	}{
-		{"all used", Match{Size: 16, Depth: 10, Announced: 10, Fastest: [4]int{6, 3, 1, 0}}, 160, [4]int{96, 48, 16, 0}},
-		{"last block computed again", Match{Size: 16, Depth: 10, Announced: 10, Fastest: [4]int{6, 3, 1, 0}}, 144, [4]int{96, 48, 0, 0}},
-		{"expected counts as gpu", Match{Size: 16, Depth: 10, Announced: 4, Fastest: [4]int{2, 2, 0, 0}}, 144, [4]int{112, 32, 0, 0}},
-		{"withheld", Match{Size: 16, Depth: 10, Announced: 10, Fastest: [4]int{0, 10, 0, 0}}, 0, [4]int{}},
+		{"all used", Match{Size: 16, Depth: 10, Announced: 10, Fastest: [4]int32{6, 3, 1, 0}}, 160, [4]int{96, 48, 16, 0}},
+		{"last block computed again", Match{Size: 16, Depth: 10, Announced: 10, Fastest: [4]int32{6, 3, 1, 0}}, 144, [4]int{96, 48, 0, 0}},
+		{"expected counts as gpu", Match{Size: 16, Depth: 10, Announced: 4, Fastest: [4]int32{2, 2, 0, 0}}, 144, [4]int{112, 32, 0, 0}},
+		{"withheld", Match{Size: 16, Depth: 10, Announced: 10, Fastest: [4]int32{0, 10, 0, 0}}, 0, [4]int{}},
 	} {
 		r := &Row{Match: c.match, Cached: c.cached}
 		observeTiers(r)

@@ -8,20 +8,11 @@ import (
 // settleTie chooses among pods whose scores differ by less than the estimates
 // can tell: rendezvous hashing over the request id. Every replica gives the same
 // answer for the same request, a pod that leaves moves only what it had won, and
-// an idle fleet after a scale-out is used evenly. best is the highest total.
+// an idle fleet after a scale-out is used evenly.
 //
 // Equal prompts need no help from here: the first one placed inserts its prefix,
-// so the second does not tie.
-func (c *Card) settleTie(best int) int {
-	floor := c.Rows[best].Total - c.Tie.Window
-	for i := range c.Rows {
-		if r := &c.Rows[i]; r.Candidate && r.Total >= floor {
-			c.Tie.Size++
-		}
-	}
-	if c.Tie.Size < 2 {
-		return best
-	}
+// so the second does not tie. floor is the least total that ties.
+func (c *Card) settleTie(floor float64) {
 	c.Tie.Used = true
 	winner := -1
 	for i := range c.Rows {
@@ -35,7 +26,7 @@ func (c *Card) settleTie(best int) int {
 			winner = i
 		}
 	}
-	return winner
+	c.Winner = winner
 }
 
 // heavier orders tied rows; equal weights, which nobody will see, by address.
@@ -52,6 +43,10 @@ func rendezvous(buf []byte, id, target string) (uint64, []byte) {
 	buf = append(buf, id...)
 	buf = append(buf, 0)
 	buf = append(buf, target...)
-	sum := sha256.Sum256(buf)
-	return binary.BigEndian.Uint64(sum[:]), buf
+	return weigh(buf), buf
+}
+
+func weigh(key []byte) uint64 {
+	sum := sha256.Sum256(key)
+	return binary.BigEndian.Uint64(sum[:])
 }

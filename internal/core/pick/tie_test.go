@@ -29,6 +29,13 @@ func bestOf(c *Card) int {
 	return best
 }
 
+// settle chooses where best has the highest total.
+func settle(c *Card, best int) int {
+	c.RunnerUp = -1
+	c.choose(Scored, best)
+	return c.Winner
+}
+
 func TestRendezvous(t *testing.T) {
 	t.Run("SC-40", func(t *testing.T) {
 		for _, want := range []struct {
@@ -41,7 +48,7 @@ func TestRendezvous(t *testing.T) {
 			{"req-0003", []uint64{0xa8c55f75ff939331, 0x336e0e3a35061d28, 0x6d0d0641792a5992, 0x4434f16863ce79c4}, 0},
 		} {
 			c := tiedCard(want.id, 0, 0, 0, 0)
-			if got := c.settleTie(0); got != want.winner {
+			if got := settle(c, 0); got != want.winner {
 				t.Errorf("%s: winner %d, want %d", want.id, got, want.winner)
 			}
 			for i, w := range want.weights {
@@ -56,14 +63,14 @@ func TestRendezvous(t *testing.T) {
 		for i := range 2000 {
 			id := fmt.Sprintf("request-%d", i)
 			all := tiedCard(id, 0, 0, 0, 0)
-			first := all.settleTie(0)
-			if again := tiedCard(id, 0, 0, 0, 0).settleTie(2); again != first {
+			first := settle(all, 0)
+			if again := settle(tiedCard(id, 0, 0, 0, 0), 2); again != first {
 				t.Fatalf("%s: %d, then %d", id, first, again)
 			}
 			won[first]++
 			less := tiedCard(id, 0, 0, 0, 0)
-			less.Rows[2].Candidate = false
-			if second := less.settleTie(0); second != first {
+			less.Rows[2].Verdict, less.Rows[2].Candidate = Draining, false
+			if second := settle(less, 0); second != first {
 				moved++
 				if first != 2 {
 					t.Fatalf("%s moved from %d, which is still there", id, first)
@@ -103,13 +110,13 @@ func TestTieWindow(t *testing.T) {
 			{"the window hangs from the best, not from the next", []float64{0.5, 0, 0.4993, 0.4986}, 0, 2},
 		} {
 			card := tiedCard("req-0002", c.totals...)
-			if got := card.settleTie(bestOf(card)); got != c.winner || card.Tie.Size != c.size || card.Tie.Used != (c.size > 1) {
+			if got := settle(card, bestOf(card)); got != c.winner || card.Tie.Size != c.size || card.Tie.Used != (c.size > 1) {
 				t.Errorf("%s: winner %d, tie %+v; want %d of %d", c.name, got, card.Tie, c.winner, c.size)
 			}
 		}
 		edge := tiedCard("x", 0.5, 0.25)
 		edge.Tie.Window = 0.25
-		if edge.settleTie(0); edge.Tie.Size != 2 {
+		if settle(edge, 0); edge.Tie.Size != 2 {
 			t.Error("a pod exactly at the window's edge does not tie")
 		}
 	})

@@ -9,9 +9,13 @@ import "github.com/eppctl/eppctl/internal/core/event"
 // match, which is where engines offload first: it comes off the slowest tier.
 func observeTiers(r *Row) {
 	m := &r.Match
-	again := max(0, m.Announced*m.Size-r.Cached)
+	if m.Fastest[event.TierGPU] == m.Announced { // nearly always
+		r.Fetched[event.TierGPU] = r.Cached
+		return
+	}
+	again := max(0, int(m.Announced)*int(m.Size)-r.Cached)
 	for t := event.NumTiers - 1; t > event.TierGPU; t-- {
-		n := m.Fastest[t] * m.Size
+		n := int(m.Fastest[t]) * int(m.Size)
 		cut := min(n, again)
 		r.Fetched[t] = n - cut
 		again -= cut
@@ -30,11 +34,7 @@ func (r *Row) fetched() (n int) {
 // tierSeconds is capped by what computing those tokens again would cost, so that
 // a pod with slow copies never stands below one with none.
 func tierSeconds(b *basis, r *Row) float64 {
-	slow := r.fetched()
-	if slow == 0 {
-		return 0
-	}
-	compute := b.computed(r.Cached-slow) - r.Prefill
+	compute := b.computed(r.Cached-r.fetched()) - r.Prefill
 	return -min(b.transfer(r), r.Trust*b.policy.Alpha*compute)
 }
 

@@ -10,33 +10,46 @@ import (
 // score is 0 and nothing says why" is the most frequent complaint about
 // cache-aware routers. The order is that of cause: what explains everything else
 // comes first.
-func (c *Card) why(v *view.View, q *Query, r *Row, s *telemetry.Sample) reason.Code {
+func (c *Card) why(v *view.View, q *Query, r *Row, s *telemetry.Brief) reason.Code {
 	if q.Unmatched != reason.None {
 		return q.Unmatched
 	}
 	switch {
 	case r.asleep:
 		return reason.Asleep
-	case s != nil && s.CacheOff:
+	case r.RankWhy == reason.RankBusy:
+		return reason.RankBusy
+	case s != nil && s.Told(telemetry.HasCacheOff):
 		return reason.CacheOff
 	case r.Sync.State == view.NoEvents:
 		return reason.NoEventsSource
-	case !r.Sync.Connected && r.Sync.State == view.Connecting:
+	case !r.Sync.Connected:
 		return reason.Disconnected
-	case r.Sync.LastEvent == 0:
+	}
+	switch r.Sync.Why {
+	case reason.Silent, reason.WrongFraming, reason.Undecodable, reason.EventsSkipped:
+		return r.Sync.Why
+	}
+	if r.Sync.LastEvent == 0 && toldSize(v, r) == 0 { // a size without an event is that of a replayed history
 		return reason.NoEventsEver
 	}
-	size := r.Match.Size
-	if size == 0 && len(r.Pod.Members) > 0 {
-		size = v.Index.BlockSize(r.Pod.Members[0])
+	if b := &c.basis; b.prompt > b.largest && (q.Prompt.Cut < 0 || q.Prompt.Cut >= b.largest) {
+		return reason.NotCached // whatever the size of the pod's blocks
 	}
+	size := toldSize(v, r)
 	switch {
-	case size > 0 && (c.basis.prompt-1)/size == 0: // the last block is computed again anyway
+	case c.basis.prompt <= size: // the last block is computed again anyway
 		return reason.PromptShort
 	case size > 0 && q.Prompt.Cut >= 0 && q.Prompt.Cut < size:
 		return reason.CutAtImage
-	case r.Sync.Connected && r.Load.InFlight > 0 && q.Now-r.Sync.LastEvent > nanos(c.basis.policy.SilentAfter):
-		return reason.Silent
 	}
 	return reason.NotCached
+}
+
+// toldSize is the pod's tokens per block, 0 before an event, live or replayed, told.
+func toldSize(v *view.View, r *Row) int {
+	if r.Match.Size == 0 && len(r.Pod.Members) > 0 {
+		return v.Index.BlockSize(r.Pod.Members[0])
+	}
+	return int(r.Match.Size)
 }

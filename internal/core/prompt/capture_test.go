@@ -11,7 +11,6 @@ import (
 
 	"github.com/eppctl/eppctl/internal/core/prompt"
 	"github.com/eppctl/eppctl/internal/core/reason"
-	"github.com/eppctl/eppctl/internal/core/tokenizer"
 	"github.com/eppctl/eppctl/internal/testdata"
 )
 
@@ -41,10 +40,8 @@ func TestCapturedRequests(t *testing.T) {
 				switch {
 				case r.Unmatched != "":
 					byLoad++
-					// Nothing with a hit that events explain may be given up,
-					// but for the shapes no /tokenize takes.
-					known := strings.HasPrefix(file, own) && r.Kind != prompt.Responses && r.Kind != prompt.Messages
-					if known && rec.Cached != nil && *rec.Cached > 0 {
+					// Nothing with a hit that events explain may be given up.
+					if strings.HasPrefix(file, own) && rec.Cached != nil && *rec.Cached > 0 {
 						t.Errorf("%s with %d cached tokens is routed by load: %s", rec.Path, *rec.Cached, r.Unmatched)
 					}
 				case r.TokenIDs != nil:
@@ -57,7 +54,7 @@ func TestCapturedRequests(t *testing.T) {
 					}
 				default:
 					asked++
-					if r.Shape != tokenizer.Chat && r.Shape != tokenizer.Completion || r.Chars == 0 && rec.Status == 200 {
+					if r.Shape == 0 || r.Chars == 0 && rec.Status == 200 {
 						t.Errorf("%s: %+v", rec.Path, r)
 					}
 				}
@@ -97,7 +94,7 @@ func TestCapturedTraps(t *testing.T) {
 			}
 		}
 	}
-	for _, why := range []reason.Code{reason.PrivateCache, reason.CacheBypassed, reason.Shape, reason.UnknownPath} {
+	for _, why := range []reason.Code{reason.PrivateCache, reason.CacheBypassed, reason.UnknownPath} {
 		if seen[why] == 0 {
 			t.Errorf("no captured request is routed with %s", why)
 		}

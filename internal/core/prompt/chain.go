@@ -3,6 +3,7 @@ package prompt
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/reason"
@@ -14,17 +15,48 @@ import (
 type Link struct {
 	Provider tokenizer.Provider
 	Deadline time.Duration
+	// Computes marks a provider that works on a processor of ours rather than
+	// waits for somebody: it is asked behind Chain.Enter.
+	Computes bool
+	// ChatsElsewhere, if set, is why the provider is asked for completions alone.
+	ChatsElsewhere reason.Code
 }
 
 // Chain asks providers in order until one gives ids. It never approximates: when
 // none can, there are no ids and a reason. Safe for concurrent use once built.
 type Chain struct {
 	Links []Link
+	// Why names the reason of a provider's error, and what of it is worth telling
+	// and holds nothing of a request; "" or a nil Why = by what the context says.
+	Why func(error) (why reason.Code, detail string)
 	// Fallback, if set, is called for each provider that failed, from the
 	// goroutine that asked. err quotes no prompt as long as the provider's does
 	// not.
 	Fallback func(provider string, why reason.Code, err error)
+	// Told, if set, is called for each provider that gave ids, likewise.
+	Told func(provider string)
+	// Bytes: a prompt without ids may be placed by its bytes.
+	Bytes bool
 }
+
+// Attempt is a provider that could not tell.
+type Attempt struct {
+	Provider string
+	Why      reason.Code
+	Detail   string // the same in words, where there are any; nothing of the request
+}
+
+// Answer is what a chain found. A Why that is not empty means there are no ids.
+type Answer struct {
+	tokenizer.Result
+	Provider string
+	Why      reason.Code
+	Tried    []Attempt // before Provider, in order
+}
+
+// Enter takes a processor for a provider that computes, and returns how to give it
+// back; ok is false when the context ended first.
+type Enter func(context.Context) (leave func(), ok bool)
 
 // InBody is the name of the provider of ids that the client sent itself.
 const InBody = "body"
@@ -32,29 +64,43 @@ const InBody = "body"
 // ErrNoIDs is what Fallback hears of a provider that gave neither ids nor error.
 var ErrNoIDs = errors.New("provider gave no token ids")
 
+// errBusy is of a provider that was not asked for want of a processor in time.
+var errBusy = fmt.Errorf("no processor was free: %w", context.DeadlineExceeded)
+
 // Tokens gets the ids of a request: from the body if it carries them, else from
 // the first provider that can tell. base is the model a provider is asked for,
-// never an adapter's name. A non-empty reason means there are no ids.
-func (c *Chain) Tokens(ctx context.Context, r *Request, base string, body []byte) (res tokenizer.Result, provider string, why reason.Code) {
+// never an adapter's name. A nil enter means that processors are free.
+func (c *Chain) Tokens(ctx context.Context, r *Request, base string, body []byte, enter Enter) (a Answer) {
+	a.Cut = -1
 	switch {
 	case r.Unmatched != "":
-		return tokenizer.Result{Cut: -1}, "", r.Unmatched
+		a.Why = r.Unmatched
+		return a
 	case len(r.TokenIDs) > 0:
-		res = tokenizer.Result{IDs: r.TokenIDs, Status: tokenizer.Exact, Cut: -1}
-		return r.qualify(res), InBody, ""
+		a.Result, a.Provider = r.qualify(tokenizer.Result{IDs: r.TokenIDs, Status: tokenizer.Exact, Cut: -1}), InBody
+		return a
 	case r.Shape == 0:
-		return tokenizer.Result{Cut: -1}, "", reason.Shape
+		a.Why = reason.Shape
+		return a
 	}
-	why = reason.NoTokenizer
-	for _, l := range c.Links {
-		var err error
-		if res, err = l.ask(ctx, tokenizer.Text{Model: base, Shape: r.Shape, Body: body}); err == nil {
-			return r.qualify(res), l.Provider.Name(), ""
+	body, _ = trimBOM(body) // which Python skips, and no reader of JSON here does
+	text := tokenizer.Text{Model: base, Shape: r.Shape, Body: body, Media: r.Media > 0}
+	for i := range c.Links {
+		l := &c.Links[i]
+		if l.ChatsElsewhere != "" && r.Shape.IsChat() {
+			a.Tried = append(a.Tried, Attempt{l.Provider.Name(), l.ChatsElsewhere, "configured"})
+			continue
 		}
-		why = reason.TokenizeFailed
-		if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
-			why = reason.TokenizeSlow
+		res, err := l.ask(ctx, text, enter)
+		if err == nil {
+			a.Result, a.Provider = r.qualify(res), l.Provider.Name()
+			if c.Told != nil {
+				c.Told(a.Provider)
+			}
+			return a
 		}
+		why, detail := c.why(err)
+		a.Tried = append(a.Tried, Attempt{l.Provider.Name(), why, detail})
 		if c.Fallback != nil {
 			c.Fallback(l.Provider.Name(), why, err)
 		}
@@ -62,10 +108,38 @@ func (c *Chain) Tokens(ctx context.Context, r *Request, base string, body []byte
 			break
 		}
 	}
-	return tokenizer.Result{Cut: -1}, "", why
+	a.Why = telling(a.Tried)
+	return a
 }
 
-func (l Link) ask(ctx context.Context, t tokenizer.Text) (tokenizer.Result, error) {
+// telling is the reason that says most of why nobody could tell: the last one but
+// that a provider is not there.
+func telling(tried []Attempt) reason.Code {
+	why := reason.NoTokenizer
+	for _, t := range tried {
+		if t.Why != reason.NoTokenizer {
+			why = t.Why
+		}
+	}
+	return why
+}
+
+func (c *Chain) why(err error) (reason.Code, string) {
+	if c.Why != nil {
+		if code, detail := c.Why(err); code != "" {
+			return code, detail
+		}
+	}
+	switch {
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return reason.TokenizeSlow, ""
+	case errors.Is(err, tokenizer.ErrShape), errors.Is(err, tokenizer.ErrMedia), errors.Is(err, tokenizer.ErrTruncated):
+		return reason.Shape, ""
+	}
+	return reason.TokenizeFailed, ""
+}
+
+func (l *Link) ask(ctx context.Context, t tokenizer.Text, enter Enter) (tokenizer.Result, error) {
 	if err := ctx.Err(); err != nil {
 		return tokenizer.Result{}, err
 	}
@@ -73,6 +147,13 @@ func (l Link) ask(ctx context.Context, t tokenizer.Text) (tokenizer.Result, erro
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, l.Deadline)
 		defer cancel()
+	}
+	if l.Computes && enter != nil {
+		leave, ok := enter(ctx)
+		if !ok {
+			return tokenizer.Result{}, errBusy
+		}
+		defer leave()
 	}
 	res, err := l.Provider.Tokenize(ctx, t)
 	if err == nil && len(res.IDs) == 0 {
@@ -84,7 +165,7 @@ func (l Link) ask(ctx context.Context, t tokenizer.Text) (tokenizer.Result, erro
 // qualify takes the claim of exactness away where the request itself forbids it.
 func (r *Request) qualify(res tokenizer.Result) tokenizer.Result {
 	if r.Caveat != "" {
-		res.Status = tokenizer.Unverified
+		res.Status, res.Doubtful = tokenizer.Unverified, true
 	}
 	return res
 }

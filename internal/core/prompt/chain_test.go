@@ -86,14 +86,28 @@ func TestChain(t *testing.T) {
 				}
 				falls = append(falls, why)
 			}}
-			res, from, why := chain.Tokens(t.Context(), parse(t, body), "base", []byte(body))
+			got := chain.Tokens(t.Context(), parse(t, body), "base", []byte(body), nil)
+			res, from, why := got.Result, got.Provider, got.Why
 			if from != c.provider || why != c.why || !slices.Equal(falls, c.falls) {
 				t.Errorf("from %q why %q fallbacks %q", from, why, falls)
+			}
+			if len(got.Tried) != len(c.falls) {
+				t.Errorf("tried %v", got.Tried)
 			}
 			if (why == "") != slices.Equal(res.IDs, []uint32{7, 8}) {
 				t.Errorf("ids %v", res.IDs)
 			}
 		})
+	}
+}
+
+// TestChainSkipsTheMark: Python skips the mark in front of UTF-8, and providers see
+// a body without.
+func TestChainSkipsTheMark(t *testing.T) {
+	chain := prompt.Chain{Links: []prompt.Link{{Provider: works}}}
+	marked := "\xef\xbb\xbf" + body
+	if a := chain.Tokens(t.Context(), parse(t, marked), "base", []byte(marked), nil); a.Why != "" {
+		t.Errorf("%+v", a)
 	}
 }
 
@@ -106,8 +120,8 @@ func TestChainStopsWithItsCaller(t *testing.T) {
 		return tokenizer.Result{}, nil
 	}}
 	chain := prompt.Chain{Links: []prompt.Link{{Provider: never}, {Provider: never}}}
-	if _, _, why := chain.Tokens(ctx, parse(t, body), "base", []byte(body)); why != reason.TokenizeSlow || asked != 0 {
-		t.Errorf("why %q, %d providers asked", why, asked)
+	if got := chain.Tokens(ctx, parse(t, body), "base", []byte(body), nil); got.Why != reason.TokenizeSlow || asked != 0 {
+		t.Errorf("why %q, %d providers asked", got.Why, asked)
 	}
 }
 
@@ -119,13 +133,72 @@ func TestChainNeedsNoProviderForIDs(t *testing.T) {
 		`{"model":"m","prompt":[1,2]}`:       tokenizer.Exact,
 		`{"model":"m","prompt":[[1,2],[3]]}`: tokenizer.Unverified,
 	} {
-		res, from, why := chain.Tokens(t.Context(), parse(t, b), "base", []byte(b))
+		got := chain.Tokens(t.Context(), parse(t, b), "base", []byte(b), nil)
+		res, from, why := got.Result, got.Provider, got.Why
 		if !slices.Equal(res.IDs, []uint32{1, 2}) || res.Status != status || res.Cut >= 0 || from != prompt.InBody || why != "" {
 			t.Errorf("%s: %+v %q %q", b, res, from, why)
 		}
 	}
 	b := `{"model":"m","prompt":[1],"extra_key":"x"}`
-	if res, _, why := chain.Tokens(t.Context(), parse(t, b), "base", []byte(b)); why != reason.PrivateCache || res.IDs != nil {
-		t.Errorf("%+v %q", res, why)
+	if got := chain.Tokens(t.Context(), parse(t, b), "base", []byte(b), nil); got.Why != reason.PrivateCache || got.IDs != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The reason of a chain is the last that says something of the request: that a
+// provider is not there says less than why another one could not tell.
+func TestChainTellsWhy(t *testing.T) {
+	missing, bypassed := errors.New("no such endpoint"), errors.New("not rendered from a template")
+	failing := func(name string, err error) prompt.Link {
+		return prompt.Link{Provider: provider{name, func(context.Context, tokenizer.Text) (tokenizer.Result, error) { return tokenizer.Result{}, err }}}
+	}
+	chain := prompt.Chain{
+		Links: []prompt.Link{failing("native", bypassed), failing("render", missing), failing("tokenize", missing)},
+		Why: func(err error) (reason.Code, string) {
+			switch err {
+			case missing:
+				return reason.NoTokenizer, ""
+			case bypassed:
+				return reason.TemplateUnused, err.Error()
+			}
+			return "", ""
+		},
+	}
+	got := chain.Tokens(t.Context(), parse(t, body), "base", []byte(body), nil)
+	want := []prompt.Attempt{{"native", reason.TemplateUnused, bypassed.Error()}, {"render", reason.NoTokenizer, ""}, {"tokenize", reason.NoTokenizer, ""}}
+	if got.Why != reason.TemplateUnused || !slices.Equal(got.Tried, want) || got.Provider != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// Only a provider that computes needs a processor, and without one in time the next
+// is asked.
+func TestChainEnters(t *testing.T) {
+	entered, left, free := 0, 0, true
+	enter := func(context.Context) (func(), bool) {
+		entered++
+		return func() { left++ }, free
+	}
+	chain := prompt.Chain{Links: []prompt.Link{{Provider: works, Computes: true}, {Provider: fails}}}
+	if got := chain.Tokens(t.Context(), parse(t, body), "base", []byte(body), enter); got.Provider != "works" || entered != 1 || left != 1 {
+		t.Errorf("%+v, entered %d, left %d", got, entered, left)
+	}
+	chain.Links[0], chain.Links[1] = chain.Links[1], chain.Links[0]
+	free = false
+	if got := chain.Tokens(t.Context(), parse(t, body), "base", []byte(body), enter); got.Why == "" || entered != 2 || left != 1 {
+		t.Errorf("%+v, entered %d, left %d", got, entered, left)
+	}
+}
+
+// A provider that is configured to leave chats alone is still asked for completions.
+func TestChainChatsElsewhere(t *testing.T) {
+	chain := prompt.Chain{Links: []prompt.Link{{Provider: works, ChatsElsewhere: reason.TemplateUnused}}}
+	if got := chain.Tokens(t.Context(), parse(t, body), "base", []byte(body), nil); got.Provider != "works" {
+		t.Errorf("completion: %+v", got)
+	}
+	b := `{"model":"m","messages":[{"role":"user","content":"hi"}]}`
+	r, _ := prompt.Parse("/v1/chat/completions", "", []byte(b), prompt.Limits{})
+	if got := chain.Tokens(t.Context(), r, "base", []byte(b), nil); got.Why != reason.TemplateUnused || got.IDs != nil {
+		t.Errorf("chat: %+v", got)
 	}
 }

@@ -1,6 +1,8 @@
 package prompt
 
 import (
+	"bytes"
+	"encoding/json/jsontext"
 	"errors"
 
 	"github.com/eppctl/eppctl/internal/core/tokenizer"
@@ -45,7 +47,8 @@ func (w *walker) promptField() error {
 }
 
 // batch reads a list of prompts. They are one request to the engine and several
-// sequences in its cache; the first stands for all.
+// sequences in its cache. The first is matched for all, since they most often begin
+// alike; of the others only the size counts.
 func (w *walker) batch(raw []byte) error {
 	p := &w.prompt
 	d := tokenizer.NewDecoder(raw)
@@ -58,6 +61,7 @@ func (w *walker) batch(raw []byte) error {
 			return err
 		}
 		if p.prompts++; p.prompts > 1 {
+			p.further.add(item)
 			continue
 		}
 		switch item.Kind() {
@@ -70,6 +74,15 @@ func (w *walker) batch(raw []byte) error {
 		}
 	}
 	return nil
+}
+
+func (f *Further) add(item jsontext.Value) {
+	switch item.Kind() {
+	case '"':
+		f.Chars += len(item) - 2
+	case '[':
+		f.IDs += bytes.Count(item, []byte{','}) + 1
+	}
 }
 
 // messages reads a conversation: a string, or a list of messages or items.
@@ -108,27 +121,36 @@ func (w *walker) message() error {
 		return w.bulk(&w.prompt)
 	}
 	return tokenizer.Members(w.d, func(name []byte) error {
-		if string(name) != "content" || w.d.PeekKind() != '[' {
-			return w.bulk(&w.prompt)
-		}
-		if _, err := w.d.ReadToken(); err != nil {
-			return err
-		}
-		for k := w.d.PeekKind(); k != ']' && k != 0; k = w.d.PeekKind() {
-			if err := w.part(); err != nil {
-				return err
+		switch string(name) {
+		case "content", "output": // an item's: what a tool returned
+			if w.d.PeekKind() == '[' {
+				return w.parts()
 			}
 		}
-		_, err := w.d.ReadToken()
-		return err
+		return w.bulk(&w.prompt)
 	})
+}
+
+// parts reads a list of content parts, which may hold such lists themselves.
+func (w *walker) parts() error {
+	if _, err := w.d.ReadToken(); err != nil {
+		return err
+	}
+	for k := w.d.PeekKind(); k != ']' && k != 0; k = w.d.PeekKind() {
+		if err := w.part(); err != nil {
+			return err
+		}
+	}
+	_, err := w.d.ReadToken()
+	return err
 }
 
 // textParts are the types of content parts that hold nothing but text, of the
 // chat, Responses and Anthropic APIs.
 var textParts = map[string]bool{
 	"text": true, "input_text": true, "output_text": true, "refusal": true, "thinking": true,
-	"tool_result": true, "tool_use": true,
+	"tool_result": true, "tool_use": true, "tool_reference": true, "tool_addition": true, "tool_removal": true,
+	"redacted_thinking": true, "reasoning_text": true,
 }
 
 // part reads one content part. A part without a type is text when that is all it
@@ -146,6 +168,10 @@ func (w *walker) part() error {
 			kind, _, err = w.text()
 			return err
 		case "text":
+		case "content":
+			if more = true; w.d.PeekKind() == '[' {
+				return w.parts()
+			}
 		default:
 			more = true
 		}

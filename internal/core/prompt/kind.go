@@ -14,6 +14,10 @@ const (
 	Messages // Anthropic
 	Embeddings
 	Generate // SGLang's /generate and vLLM's /inference/v1/generate
+	Pooling  // what a model says about a text instead of going on with it
+	Score
+	Rerank
+	Classify
 )
 
 var kinds = [...]struct{ name, suffix string }{
@@ -24,6 +28,10 @@ var kinds = [...]struct{ name, suffix string }{
 	Messages:    {"messages", "/v1/messages"},
 	Embeddings:  {"embeddings", "/v1/embeddings"},
 	Generate:    {"generate", "/generate"},
+	Pooling:     {"pooling", "/pooling"},
+	Score:       {"score", "/score"},
+	Rerank:      {"rerank", "/rerank"}, // also behind /v1 and /v2
+	Classify:    {"classify", "/classify"},
 }
 
 func (k Kind) String() string {

@@ -36,14 +36,19 @@ type Request struct {
 	Stream    bool
 	N         int // answers asked for, at least 1
 	MaxTokens int // tokens to generate, 0 = not said
-	Prompts   int // prompts in the body
+	Prompts   int // prompts in the body; the first is matched and placed for all
 	Media     int // parts that are no text
 	Chars     int // bytes of prompt text, to estimate its tokens from
+	// Further is what the prompts behind the first cost.
+	Further Further
 	// Caveat says why the ids are not proven equal to the engine's.
 	Caveat string
 	// Unmatched says why no ids can be had, so that load alone decides.
 	Unmatched reason.Code
 }
+
+// Further is the size of prompts that are not matched: bytes of text, and ids.
+type Further struct{ Chars, IDs int }
 
 // Parse reads a request. Only two things are refused: a body that is not JSON on
 // a path whose form is known, and one without a model when there is no default.

@@ -19,10 +19,13 @@ type walker struct {
 	lim   Limits
 
 	prompt    content // prompt, text, input_ids, messages or input
+	from      string  // the field that it is, of several that may be
 	around    content // tools, instructions, system
 	embeds    bool    // the prompt is given as embeddings
 	truncated bool    // the engine cuts the prompt at a place it chooses
+	padded    bool    // or makes it longer
 	badSalt   bool
+	stored    bool // the conversation begins in an engine's memory
 	echo      bool
 	logprobs  bool // per output token; with echo, per prompt token too
 	promptLP  bool
@@ -39,6 +42,7 @@ type content struct {
 	prompts int
 	media   int
 	chars   int
+	further Further
 }
 
 type form uint8
@@ -113,6 +117,10 @@ func (w *walker) member(name []byte) (err error) {
 		w.badSalt = !ok
 	case "extra_key":
 		r.Private, err = w.given()
+	case "previous_response_id":
+		is := false
+		is, err = w.given()
+		w.stored = is && r.Kind == Responses
 	case "echo":
 		w.echo, err = w.isTrue()
 	case "return_logprob":
@@ -130,6 +138,11 @@ func (w *walker) member(name []byte) (err error) {
 		}
 	case "tools", "instructions", "system":
 		return w.bulk(&w.around)
+	case "query", "documents", "queries", "items", "text_1", "text_2", "data_1", "data_2":
+		if r.Kind >= Pooling {
+			return w.bulk(&w.around)
+		}
+		return w.d.SkipValue()
 	case "prompt", "text", "input_ids", "token_ids", "messages", "input":
 		return w.content(string(name))
 	default:
@@ -152,6 +165,11 @@ func (w *walker) sampling(name []byte) (err error) {
 		}
 	case "truncate_prompt_tokens":
 		w.truncated, err = w.given()
+	case "padding":
+		if w.r.Kind != Embeddings {
+			return w.d.SkipValue()
+		}
+		w.padded, err = w.given()
 	case "prompt_logprobs":
 		w.promptLP, err = w.given()
 	case "logprobs":
@@ -168,15 +186,37 @@ func (w *walker) content(name string) error {
 	case name == "prompt" && w.r.Kind == Completions,
 		(name == "text" || name == "input_ids" || name == "token_ids") && w.r.Kind == Generate:
 		return w.promptField()
+	case w.r.Kind == Embeddings && (name == "input" || name == "messages"):
+		return w.embedding(name)
 	case name == "messages" && (w.r.Kind == Chat || w.r.Kind == Messages),
 		name == "input" && w.r.Kind == Responses:
 		w.prompt = content{}
 		return w.messages()
-	case name == "input" && w.r.Kind == Embeddings:
+	case w.r.Kind >= Pooling:
 		w.prompt = content{}
 		return w.bulk(&w.prompt)
 	}
 	return w.d.SkipValue()
+}
+
+// embedding reads what is to be embedded: a prompt, or a chat. Which of them an engine
+// takes where both are given is not known.
+func (w *walker) embedding(name string) (err error) {
+	before, from := w.prompt, w.from
+	if w.from = name; name == "input" {
+		err = w.promptField()
+	} else {
+		w.prompt = content{}
+		err = w.messages()
+	}
+	switch {
+	case from == "" || from == name || before.form == absent:
+	case w.prompt.form == absent: // null
+		w.prompt, w.from = before, from
+	default:
+		w.prompt.form = other
+	}
+	return err
 }
 
 // text reads a string. Anything else is "" and not ok, but for null.
@@ -225,12 +265,16 @@ func (w *walker) bulk(c *content) error {
 	return err
 }
 
+// chats are the shapes of the kinds that engines answer as chats.
+var chats = map[Kind]tokenizer.Shape{Chat: tokenizer.Chat, Messages: tokenizer.Messages, Responses: tokenizer.Responses}
+
 // conclude turns what was seen into the request's shape and reason.
 func (w *walker) conclude() {
 	r, p := w.r, &w.prompt
 	r.Media += p.media
 	r.Prompts = p.prompts
 	r.Chars = p.chars + w.around.chars
+	r.Further = p.further
 	switch {
 	case w.python:
 		r.Unmatched = reason.BodyNotJSON
@@ -241,14 +285,20 @@ func (w *walker) conclude() {
 		// (vLLM 0.32.0 measured); with echo the plain logprobs are just that.
 		// SGLang reads it up to the first token it must score.
 		r.Unmatched = reason.CacheBypassed
-	case r.Media > 0 || w.embeds || w.truncated || w.badSalt:
+	case w.stored:
+		r.Unmatched = reason.StoredHistory
+	case w.embeds || w.truncated && p.form == ids || w.padded || w.badSalt || r.Media > p.media:
 		r.Unmatched = reason.Shape
 	case p.form == ids:
 		r.TokenIDs = p.ids
 	case p.form == text && (r.Kind == Completions || r.Kind == Generate):
 		r.Shape = tokenizer.Completion
-	case p.form == text && r.Kind == Chat:
-		r.Shape = tokenizer.Chat
+	case p.form == text && w.from == "messages":
+		r.Shape = tokenizer.EmbeddingChat
+	case p.form == text && r.Kind == Embeddings:
+		r.Shape = tokenizer.Embedding
+	case p.form == text && chats[r.Kind] != 0:
+		r.Shape = chats[r.Kind]
 	default:
 		r.Unmatched = reason.Shape
 	}

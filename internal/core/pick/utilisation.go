@@ -2,8 +2,8 @@ package pick
 
 import "github.com/eppctl/eppctl/internal/core/telemetry"
 
-// The utilisation term charges the share of KV blocks that running requests
-// hold, a minor one.
+// The utilisation term charges how busy the pod's device is where an exporter
+// tells, else the share of KV blocks that running requests hold: a minor one.
 
 // unknownUsage stands in when no pod's page is fresh: as far from idle as from
 // full.
@@ -12,13 +12,13 @@ const unknownUsage = 0.5
 // observeUsage reads the gauge; a stale one keeps its last value. What is not
 // known waits for fillUsage: it counts as the greatest measured among the
 // fresh pods. Never idle, or a pod whose page fails would draw the traffic.
-func (b *basis) observeUsage(r *Row, s *telemetry.Sample) {
-	if s == nil || !s.KVUsage.Known {
+func (b *basis) observeUsage(r *Row, s *telemetry.Brief) {
+	if s == nil || !s.Told(telemetry.HasKVUsage) {
 		r.UsageHow = FromOthers
 		return
 	}
-	r.Usage = min(max(s.KVUsage.V, 0), 1)
-	r.estimated = s.KVEstimate
+	r.Usage = min(max(s.KVUsage, 0), 1)
+	r.estimated = s.Told(telemetry.HasKVEstimate)
 	if r.Telemetry != telemetry.Fresh || r.estimated {
 		return
 	}
@@ -33,11 +33,18 @@ func (b *basis) fillUsage(r *Row) {
 	}
 }
 
-func utilisationSeconds(b *basis, r *Row) float64 { return -b.policy.Upsilon * r.Usage }
+func utilisationSeconds(b *basis, r *Row) float64 {
+	if busy := &r.Device.Utilisation; busy.Known {
+		return -b.policy.Upsilon * min(max(busy.V, 0), 1)
+	}
+	return -b.policy.Upsilon * r.Usage
+}
 
 func utilisationInputs(b *basis, r *Row) map[string]any {
 	return map[string]any{
+		"device":       gauge(r.Device.Utilisation),
 		"usage":        number(r.Usage),
+		"usage_age_ms": r.usageAge(b.now),
 		"usage_source": r.UsageHow.String(),
 		"estimate":     r.estimated,
 		"upsilon_s":    number(b.policy.Upsilon),

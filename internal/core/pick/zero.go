@@ -1,0 +1,60 @@
+package pick
+
+import "github.com/eppctl/eppctl/internal/core/reason"
+
+// zero says why a term of a row is nothing; None when it is something. A number that
+// is 0 because nobody knows must not look like one that is 0 because all is well.
+func (b *basis) zero(r *Row, t int) reason.Code {
+	if r.Terms[t] != 0 {
+		return reason.None
+	}
+	pol := b.policy
+	factor := [numTerms]*float64{
+		TermKV: &pol.Alpha, TermDelay: &pol.Delay, TermPool: &pol.Pool, TermConcurrency: &pol.Beta, TermUtilisation: &pol.Upsilon,
+		TermBreaker: &pol.Breaker.Weight, TermEnergy: &pol.Energy.Weight,
+	}[t]
+	if factor != nil && *factor == 0 {
+		return reason.WeightZero
+	}
+	switch t {
+	case TermKV:
+		if r.Cached == 0 {
+			return r.Reason
+		}
+		return reason.NotTrusted
+	case TermQueue:
+		if r.Depth > 0 {
+			return reason.Overdue
+		}
+	case TermPool:
+		switch {
+		case r.PoolSize <= 0:
+			return reason.PoolUnknown
+		case b.means.Residence == 0:
+			return reason.NoResidence
+		}
+	case TermLoRA:
+		switch r.Adapter {
+		case AdapterNone:
+			return reason.AdapterNone
+		case AdapterResident:
+			return reason.AdapterResident
+		}
+		return reason.WeightZero
+	case TermHardware:
+		if !r.Device.Known && r.Load.Pace.Sure == 0 && r.Pod.Spec.PrefillRate == 0 {
+			return reason.HardwareUnknown
+		}
+		return reason.HardwareNormal
+	case TermTier:
+		if r.Cached == 0 {
+			return r.Reason
+		}
+		return reason.OnGPU
+	case TermEnergy:
+		if b.envelopeOf(r) > 0 {
+			return reason.BelowLimit
+		}
+	}
+	return reason.Idle
+}
