@@ -3,7 +3,10 @@
 // need a socket live in feed.
 package tokenizer
 
-import "context"
+import (
+	"context"
+	"errors"
+)
 
 // Shape is the kind of request a body is.
 type Shape uint8
@@ -12,14 +15,27 @@ type Shape uint8
 const (
 	Completion Shape = iota + 1
 	Chat
+	Messages  // Anthropic's, which engines turn into a chat
+	Responses // OpenAI's, likewise
+	Embedding // a text to be embedded
+	EmbeddingChat
 )
+
+// IsChat reports whether a template makes the prompt.
+func (s Shape) IsChat() bool { return s != Completion && s != Embedding }
 
 // Text is what is to be tokenized.
 type Text struct {
 	Model string // base model, never the adapter's alias
 	Shape Shape
 	Body  []byte // the client's JSON, verbatim
+	// Media says that the prompt has parts that are no text. Who cannot tell
+	// where among the ids the first of them stands refuses with ErrMedia.
+	Media bool
 }
+
+// ErrMedia is the refusal of a provider that gives ids of text only.
+var ErrMedia = errors.New("request has parts that are no text")
 
 // Status says what a provider may claim about its ids.
 type Status string
@@ -37,6 +53,9 @@ type Result struct {
 	// Cut is the first position whose content the ids do not determine (an
 	// image's placeholder); negative = none.
 	Cut int
+	// Doubtful says that the ids are not sure for what this very request holds, so
+	// that they prove nothing of the provider.
+	Doubtful bool
 }
 
 // Provider is one way to get ids. Tokenize may be called from any goroutine; it

@@ -13,22 +13,15 @@ var (
 	ErrCount = errors.New("reply's count is not the number of its token ids")
 )
 
-// ParseResponse reads the ids of a reply, at most limit of them: tokens
-// (/tokenize), token_ids (vLLM's render) or input_ids (SGLang's render). Of a
-// list of replies, as vLLM's completion render gives, it reads the first.
+// ParseResponse reads the ids of a reply to POST /tokenize, at most limit of them.
 // Errors never quote the reply.
 func ParseResponse(b []byte, limit int) ([]uint32, error) {
 	d := NewDecoder(b)
-	if d.PeekKind() == '[' {
-		if _, err := d.ReadToken(); err != nil {
-			return nil, errSyntax(d)
-		}
-	}
 	var ids []uint32
 	count := -1
 	err := Members(d, func(name []byte) error {
 		switch string(name) {
-		case "tokens", "token_ids", "input_ids":
+		case "tokens":
 			raw, err := d.ReadValue()
 			if err != nil {
 				return err

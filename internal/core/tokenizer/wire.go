@@ -21,7 +21,12 @@ const (
 // template's variables, so that is where they go.
 var (
 	completionFields = []string{"prompt", "add_special_tokens"}
-	chatFields       = []string{
+	// Tools, documents and efforts do not reach the template of what is embedded.
+	embeddingChatFields = []string{
+		"messages", "add_generation_prompt", "continue_final_message", "add_special_tokens",
+		"chat_template", "chat_template_kwargs", "media_io_kwargs", "mm_processor_kwargs",
+	}
+	chatFields = []string{
 		"messages", "tools", "add_generation_prompt", "continue_final_message", "add_special_tokens",
 		"chat_template", "chat_template_kwargs", "media_io_kwargs", "mm_processor_kwargs",
 	}
@@ -30,13 +35,15 @@ var (
 )
 
 // Fields that change the prompt and that no /tokenize takes.
-var lostFields = []string{"truncate_prompt_tokens", "input_ids", "prompt_embeds"}
+var lostFields = []string{"input_ids", "prompt_embeds"}
 
 // Errors of WriteRequest.
 var (
 	ErrShape    = errors.New("tokenize has no form for this shape of request")
 	ErrNoPrompt = errors.New("request has nothing to tokenize")
 	ErrBody     = errors.New("request body is not a JSON object")
+
+	ErrTruncated = errors.New("tokenize does not cut a prompt to truncate_prompt_tokens")
 )
 
 // WriteRequest makes the body of POST /tokenize from a client's body. Values
@@ -46,17 +53,33 @@ var (
 // that the endpoint does not take in the measured way (vLLM 0.32.0: tools, tool
 // calls, parts, template kwargs and continue_final_message gave the engine's ids).
 func WriteRequest(dialect Dialect, t Text) ([]byte, Status, error) {
+	w := request{dialect: dialect, shape: t.Shape, status: Exact}
 	fields, main := chatFields, "messages"
 	switch t.Shape {
 	case Chat:
+	case EmbeddingChat:
+		if dialect == SGLang { // 0.5.23 embeds no chats
+			return nil, "", ErrShape
+		}
+		fields = embeddingChatFields
+		// By default there is none here, and there is at /tokenize.
+		w.members = set(w.members, "add_generation_prompt", jsontext.Value("false"))
+		w.status = Unverified // kwargs of the server, which these chats do not get
+	case Embedding:
+		fields, main = completionFields, "prompt"
+		if dialect == SGLang { // not measured
+			w.status = Unverified
+		}
 	case Completion:
 		fields, main = completionFields, "prompt"
 	default:
 		return nil, "", ErrShape
 	}
-	w := request{dialect: dialect, status: Exact}
 	if err := w.collect(t.Body, fields); err != nil {
 		return nil, "", ErrBody // the decoder's own error quotes the prompt
+	}
+	if w.truncates {
+		return nil, "", ErrTruncated
 	}
 	i := slices.IndexFunc(w.members, func(m member) bool { return m.name == main })
 	if i < 0 {
@@ -72,6 +95,12 @@ func WriteRequest(dialect Dialect, t Text) ([]byte, Status, error) {
 	return w.encode(t.Model), w.status, nil
 }
 
+// promptNames are the fields of bodies without a chat that hold the prompt, or do not.
+var promptNames = map[Shape]map[string]string{
+	Completion: {"text": "prompt"}, // SGLang's /generate
+	Embedding:  {"input": "prompt", "prompt": ""},
+}
+
 type member struct {
 	name  string
 	value jsontext.Value
@@ -79,9 +108,11 @@ type member struct {
 
 type request struct {
 	dialect   Dialect
+	shape     Shape
 	status    Status
 	members   []member // to send, in the client's order
 	variables []member // to send among the template's variables
+	truncates bool     // the engine cuts the prompt, and /tokenize would not
 }
 
 func (w *request) collect(body []byte, fields []string) error {
@@ -92,8 +123,8 @@ func (w *request) collect(body []byte, fields []string) error {
 		if err != nil {
 			return err
 		}
-		if name == "text" && slices.Contains(fields, "prompt") {
-			name = "prompt" // SGLang's /generate
+		if main, ok := promptNames[w.shape][name]; ok {
+			name = main
 		}
 		switch {
 		case slices.Contains(fields, name):
@@ -101,11 +132,13 @@ func (w *request) collect(body []byte, fields []string) error {
 				w.status = Unverified
 			}
 			w.members = set(w.members, name, value)
-		case slices.Contains(variableFields, name) && slices.Contains(fields, "messages") && value.Kind() != 'n':
+		case slices.Contains(variableFields, name) && w.shape == Chat && value.Kind() != 'n':
 			w.status = Unverified
 			w.variables = set(w.variables, name, value)
 		case slices.Contains(lostFields, name) && value.Kind() != 'n':
 			w.status = Unverified
+		case name == "truncate_prompt_tokens":
+			w.truncates = value.Kind() != 'n'
 		}
 		return nil
 	})

@@ -32,8 +32,22 @@ func TestWriteRequest(t *testing.T) {
 			body: `{"text":"a","sampling_params":{}}`, want: `{"model":"base","prompt":"a"}`,
 		},
 		{
-			name: "the engine truncates", shape: tokenizer.Completion, status: tokenizer.Unverified,
-			body: `{"prompt":"a","truncate_prompt_tokens":70}`, want: `{"model":"base","prompt":"a"}`,
+			name: "a text to embed", shape: tokenizer.Embedding, status: tokenizer.Exact,
+			body: `{"prompt":"no","text":"no","input":["a","b"],"messages":[],"dimensions":3,"add_special_tokens":true}`,
+			want: `{"model":"base","prompt":"a","add_special_tokens":true}`,
+		},
+		{
+			name: "SGLang's text to embed", shape: tokenizer.Embedding, dialect: tokenizer.SGLang, status: tokenizer.Unverified,
+			body: `{"input":"a"}`, want: `{"model":"base","prompt":"a"}`,
+		},
+		{
+			name: "a chat to embed", shape: tokenizer.EmbeddingChat, status: tokenizer.Unverified,
+			body: `{"tools":[],"reasoning_effort":"low","documents":[{}],"messages":[1],"chat_template_kwargs":{"x":1}}`,
+			want: `{"model":"base","add_generation_prompt":false,"messages":[1],"chat_template_kwargs":{"x":1}}`,
+		},
+		{
+			name: "and the begin of an answer", shape: tokenizer.EmbeddingChat, status: tokenizer.Unverified,
+			body: `{"messages":[1],"add_generation_prompt":true}`, want: `{"model":"base","add_generation_prompt":true,"messages":[1]}`,
 		},
 		{
 			name: "chat byte by byte", shape: tokenizer.Chat, status: tokenizer.Exact,
@@ -94,6 +108,7 @@ func TestWriteRequestRefuses(t *testing.T) {
 		"nothing":       {tokenizer.Completion, `{"messages":["secret"]}`, tokenizer.ErrNoPrompt},
 		"null":          {tokenizer.Completion, `{"prompt":null}`, tokenizer.ErrNoPrompt},
 		"empty list":    {tokenizer.Completion, `{"prompt":[]}`, tokenizer.ErrNoPrompt},
+		"truncated":     {tokenizer.Completion, `{"prompt":"secret","truncate_prompt_tokens":70}`, tokenizer.ErrTruncated},
 		"no messages":   {tokenizer.Chat, `{"prompt":"secret"}`, tokenizer.ErrNoPrompt},
 		"not an object": {tokenizer.Chat, `["secret"]`, tokenizer.ErrBody},
 		"not JSON":      {tokenizer.Chat, `{"secret":nope}`, tokenizer.ErrBody},
@@ -113,20 +128,17 @@ func TestParseResponse(t *testing.T) {
 		want []uint32
 		err  error
 	}{
-		"vLLM":              {`{"count":3,"max_model_len":2048,"tokens":[0,50,4294967295],"token_strs":null}`, []uint32{0, 50, 4294967295}, nil},
-		"SGLang":            {`{"tokens":[1, 2],"count":2,"max_model_len":4096}`, []uint32{1, 2}, nil},
-		"vLLM render":       {`{"request_id":"x","token_ids":[7],"features":{"a":[{}]}}`, []uint32{7}, nil},
-		"SGLang render":     {`{"input_ids":[7]}`, []uint32{7}, nil},
-		"completion render": {`[{"token_ids":[7]},{"token_ids":[8]}]`, []uint32{7}, nil},
-		"wrong count":       {`{"count":3,"tokens":[1,2]}`, nil, tokenizer.ErrCount},
-		"no ids":            {`{"count":0,"tokens":[]}`, nil, tokenizer.ErrNoIDs},
-		"other object":      {`{"error":{"message":"secret"}}`, nil, tokenizer.ErrNoIDs},
-		"empty list":        {`[]`, nil, tokenizer.ErrNotObject},
-		"strings":           {`{"tokens":["secret"]}`, nil, tokenizer.ErrNotIDs},
-		"negative":          {`{"tokens":[-1]}`, nil, tokenizer.ErrNotIDs},
-		"too large":         {`{"tokens":[4294967296]}`, nil, tokenizer.ErrNotIDs},
-		"nested":            {`{"tokens":[[1]]}`, nil, tokenizer.ErrNotIDs},
-		"a string":          {`"secret"`, nil, tokenizer.ErrNotObject},
+		"vLLM":         {`{"count":3,"max_model_len":2048,"tokens":[0,50,4294967295],"token_strs":null}`, []uint32{0, 50, 4294967295}, nil},
+		"SGLang":       {`{"tokens":[1, 2],"count":2,"max_model_len":4096}`, []uint32{1, 2}, nil},
+		"wrong count":  {`{"count":3,"tokens":[1,2]}`, nil, tokenizer.ErrCount},
+		"no ids":       {`{"count":0,"tokens":[]}`, nil, tokenizer.ErrNoIDs},
+		"other object": {`{"error":{"message":"secret"}}`, nil, tokenizer.ErrNoIDs},
+		"empty list":   {`[]`, nil, tokenizer.ErrNotObject},
+		"strings":      {`{"tokens":["secret"]}`, nil, tokenizer.ErrNotIDs},
+		"negative":     {`{"tokens":[-1]}`, nil, tokenizer.ErrNotIDs},
+		"too large":    {`{"tokens":[4294967296]}`, nil, tokenizer.ErrNotIDs},
+		"nested":       {`{"tokens":[[1]]}`, nil, tokenizer.ErrNotIDs},
+		"a string":     {`"secret"`, nil, tokenizer.ErrNotObject},
 	} {
 		got, err := tokenizer.ParseResponse([]byte(c.body), 10)
 		if !slices.Equal(got, c.want) || !errors.Is(err, c.err) {
@@ -148,7 +160,7 @@ func TestParseResponse(t *testing.T) {
 
 func FuzzTokenizeResponse(f *testing.F) {
 	for _, s := range []string{
-		`{"count":3,"max_model_len":2048,"tokens":[0,50,17]}`, `[{"token_ids":[7]}]`, `{"input_ids":[7]}`,
+		`{"count":3,"max_model_len":2048,"tokens":[0,50,17]}`, `{"tokens":[7]}`,
 		`{"error":{"message":"The model does not exist.","type":"NotFoundError","code":404}}`, `[[[[`,
 	} {
 		f.Add([]byte(s))

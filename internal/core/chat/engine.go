@@ -1,0 +1,77 @@
+package chat
+
+import "slices"
+
+// Engine is whose preparation of a chat is reproduced.
+type Engine uint8
+
+const (
+	// VLLM is vLLM, read and measured at 0.32.0.
+	VLLM Engine = iota
+	// SGLang is SGLang. Only messages whose content is text are known to be
+	// passed on as they are (0.5.23); any other prompt is Unverified.
+	SGLang
+)
+
+// Model is what a model repository and the engine's arguments say about how
+// chats are encoded.
+type Model struct {
+	Type          string   // config.json, model_type: "gpt_oss"
+	Architectures []string // config.json, architectures
+	TokenizerMode string   // the engine's --tokenizer-mode; "" is auto
+	MistralFormat bool     // the repository has tekken.json or tokenizer.model.v*
+}
+
+// modes are the values of vLLM's tokenizer_mode that encode chats in code of
+// their own (vLLM 0.32.0, renderers/registry.py).
+var modes = map[string]string{
+	"mistral":      "mistral-common encodes the chat, not the template",
+	"deepseek_v32": "DeepSeek's own encoder is used, not the template",
+	"deepseek_v4":  "DeepSeek's own encoder is used, not the template",
+	"deepseek_v41": "DeepSeek's own encoder is used, not the template",
+	"kimi_k3":      "Kimi's own encoder is used, not the template",
+	"kimi_audio":   "Kimi-Audio's tokenizer is used, whose template is not in the repository's files",
+	"cohere":       "Cohere's own encoder is used, not the template",
+	"inkling":      "Inkling's own encoder is used, not the template",
+	"terratorch":   "the model takes no chat",
+}
+
+// autoModes are the architectures for which auto is another mode (vLLM 0.32.0,
+// config/model.py).
+var autoModes = map[string]string{
+	"DeepseekV32ForCausalLM":             "deepseek_v32",
+	"DeepseekV4ForCausalLM":              "deepseek_v4",
+	"DeepseekV4ForConditionalGeneration": "deepseek_v4",
+	"DeepseekV41ForCausalLM":             "deepseek_v41",
+	"KimiK3ForConditionalGeneration":     "kimi_k3",
+	"MoonshotKimiaForCausalLM":           "kimi_audio",
+	"InklingForCausalLM":                 "inkling",
+	"InklingForConditionalGeneration":    "inkling",
+}
+
+// Bypass says why an engine does not render the model's chats from its Jinja
+// template, "" when it does. A template in the repository proves nothing.
+func (m Model) Bypass() string {
+	if m.Type == "gpt_oss" || slices.Contains(m.Architectures, "GptOssForCausalLM") {
+		return "the engine uses the Harmony encoding, not the template"
+	}
+	mode := m.TokenizerMode
+	if mode == "" || mode == "auto" {
+		for _, a := range m.Architectures {
+			if own := autoModes[a]; own != "" {
+				mode = own
+			}
+		}
+		if m.MistralFormat {
+			mode = "mistral"
+		}
+	}
+	switch mode {
+	case "", "auto", "hf", "slow":
+		return ""
+	}
+	if why := modes[mode]; why != "" {
+		return why
+	}
+	return "the tokenizer mode is not known here"
+}

@@ -1,0 +1,5 @@
+//go:build !linux
+
+package bpe
+
+func adviseHuge([]byte) {}

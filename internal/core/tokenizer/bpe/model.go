@@ -1,0 +1,116 @@
+package bpe
+
+import "unicode/utf8"
+
+// Model encodes with tables. It may be used from any goroutine.
+type Model struct {
+	sym   *symbols
+	pairs *pairTable
+	bytes [1 << 16]uint32 // code of the pair of two start symbols
+	chars charTable
+	words *wordTable
+	// inside are the pairs of bytes that no cut may part.
+	inside *bigrams
+	whole  bool // pieces start as characters
+}
+
+// New builds the tables. The error wraps ErrPlain if the vocabulary does not fit
+// them.
+func New(s *Spec) (*Model, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	sym, merges, err := number(s)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{sym: sym, pairs: newPairTable(merges), inside: newBigrams(s.Vocab), whole: s.Chars}
+	for i := range m.bytes {
+		m.bytes[i] = m.pairs.code(sym.bytes[i>>8], sym.bytes[i&0xFF])
+	}
+	sc := NewScratch()
+	if m.whole {
+		m.chars.wholeChars(m, s.Vocab)
+	} else {
+		m.chars.atoms(m, s.Vocab, merges, sc)
+	}
+	m.chars.joins(m, s.Vocab)
+	var out []uint32
+	m.words = newWordTable(s.Vocab, func(id uint32, b []byte) bool {
+		if s.IgnoreMerges {
+			return true
+		}
+		out = m.merge(b, sc, out[:0])
+		return len(out) == 1 && out[0] == id
+	})
+	sym.of = nil
+	return m, nil
+}
+
+// merge encodes a piece from its start symbols on, with no short cut.
+func (m *Model) merge(w []byte, sc *Scratch, out []uint32) []uint32 {
+	if len(w) > shortMerge {
+		return m.mergeLong(w, sc, out)
+	}
+	return m.mergeStretch(w, sc, out)
+}
+
+func (m *Model) mergeStretch(w []byte, sc *Scratch, out []uint32) []uint32 {
+	if m.whole {
+		return m.mergeChars(w, sc, out)
+	}
+	if len(w) > shortMerge {
+		sc.nodes = sc.nodes[:0]
+		for _, b := range w {
+			sc.nodes = append(sc.nodes, node{id: m.sym.bytes[b]})
+		}
+		return m.mergeNodes(sc, out)
+	}
+	ids, codes := &sc.ids, &sc.codes
+	for i, b := range w {
+		ids[i&(shortMerge-1)] = m.sym.bytes[b]
+		if i > 0 {
+			codes[(i-1)&(shortMerge-1)] = m.bytes[uint32(w[i-1])<<8|uint32(b)]
+		}
+	}
+	n := m.mergeShort(ids[:], codes[:], len(w))
+	return m.appendIDs(out, ids[:n])
+}
+
+func (m *Model) mergeChars(w []byte, sc *Scratch, out []uint32) []uint32 {
+	nodes := sc.nodes[:0]
+	for i := 0; i < len(w); {
+		r, n := rune(w[i]), 1
+		if r >= utf8.RuneSelf {
+			r, n = utf8.DecodeRune(w[i:])
+		}
+		symbol, ok := m.chars.symbol(m, r)
+		if ok && (r != utf8.RuneError || n > 1) {
+			nodes = append(nodes, node{id: symbol})
+		} else {
+			for _, b := range w[i : i+n] {
+				nodes = append(nodes, node{id: m.sym.bytes[b]})
+			}
+		}
+		i += n
+	}
+	sc.nodes = nodes
+	if len(nodes) > shortMerge {
+		return m.mergeNodes(sc, out)
+	}
+	for i := range nodes {
+		sc.ids[i] = nodes[i].id
+		if i > 0 {
+			sc.codes[i-1] = m.pairs.code(nodes[i-1].id, nodes[i].id)
+		}
+	}
+	n := m.mergeShort(sc.ids[:], sc.codes[:], len(nodes))
+	return m.appendIDs(out, sc.ids[:n])
+}
+
+func (m *Model) appendIDs(out []uint32, symbols []uint32) []uint32 {
+	for _, s := range symbols {
+		out = append(out, m.sym.id(s))
+	}
+	return out
+}

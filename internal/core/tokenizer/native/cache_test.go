@@ -1,0 +1,136 @@
+package native_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/eppctl/eppctl/internal/core/tokenizer/native"
+)
+
+func encode(t testing.TB, tok *native.Tokenizer, s string) []uint32 {
+	t.Helper()
+	ids, err := tok.Encode(s, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+// TestTK20: cuts behind an added token; TK-21: cuts inside text. The ids of the whole
+// are those of the parts.
+func TestTK20(t *testing.T) {
+	for _, name := range names() {
+		t.Run(name, func(t *testing.T) {
+			tok := load(t, name)
+			w := newWriter(20)
+			inText, tokens := 0, 0
+			for range 3000 {
+				s := w.text(1 + w.IntN(300))
+				whole := encode(t, tok, s)
+				for _, c := range tok.CutsOf(s) {
+					left, right := encode(t, tok, s[:c.At]), tok.EncodePart(s[c.At:], c.Inside)
+					if !slices.Equal(slices.Concat(left, right), whole) {
+						t.Fatalf("%+q cut at %d", s, c.At)
+					}
+					if c.Inside {
+						inText++
+					} else {
+						tokens++
+					}
+				}
+			}
+			t.Logf("%d cuts inside text, %d behind tokens", inText, tokens)
+			if inText == 0 || tokens == 0 && tok.Info().Added > 0 {
+				t.Error("too few cuts to show anything")
+			}
+		})
+	}
+}
+
+// TestTK23 grows prompts turn by turn through the cache: the ids are those of a full
+// run, from several goroutines too, and the bound holds.
+func TestTK23(t *testing.T) {
+	for _, name := range names() {
+		t.Run(name, func(t *testing.T) {
+			const limit = 1 << 20
+			tok := load(t, name)
+			c := native.NewCache(tok, limit)
+			var all sync.WaitGroup
+			for g := range 4 {
+				all.Go(func() {
+					w := newWriter(uint64(23 + g%2)) // two of each conversation
+					reused := 0
+					for range 3 {
+						prompt := ""
+						for range 8 {
+							prompt += w.text(2000 + w.IntN(6000))
+							got, n, err := c.Encode(prompt, true)
+							want, err2 := tok.Encode(prompt, true)
+							if err != nil || err2 != nil || !slices.Equal(got, want) {
+								t.Errorf("%d bytes: %v %v %s", len(prompt), err, err2, difference(got, want))
+								return
+							}
+							reused += n
+						}
+					}
+					if reused == 0 {
+						t.Error("nothing was found again")
+					}
+				})
+			}
+			all.Wait()
+			if n := c.Bytes(); n > limit || n == 0 {
+				t.Errorf("%d bytes of %d", n, limit)
+			}
+		})
+	}
+}
+
+// TestCacheBound: a stream of new texts never takes more than the limit, and what is
+// asked for often stays.
+func TestCacheBound(t *testing.T) {
+	const limit = 1 << 20
+	tok := load(t, "deepseek_v4")
+	c := native.NewCache(tok, limit)
+	w := newWriter(1)
+	hot := strings.Repeat("the quick brown fox jumps over the lazy dog ", 400)
+	for range 200 {
+		if _, _, err := c.Encode(hot, false); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := c.Encode(w.text(20_000), false); err != nil {
+			t.Fatal(err)
+		}
+		if n := c.Bytes(); n > limit {
+			t.Fatalf("%d bytes of %d", n, limit)
+		}
+	}
+	if _, n, _ := c.Encode(hot, false); n < len(hot)/2 {
+		t.Errorf("%d of %d bytes found", n, len(hot))
+	}
+}
+
+func FuzzCache(f *testing.F) {
+	w := newWriter(5)
+	for range 8 {
+		f.Add(w.text(300), uint8(w.IntN(256)))
+	}
+	f.Fuzz(func(t *testing.T, s string, times uint8) {
+		s = strings.Repeat(strings.ToValidUTF8(s, "?")+" ", 1+int(times))
+		for _, name := range []string{"deepseek_v4", "mistral_v3"} {
+			tok := load(t, name)
+			c := native.NewCache(tok, 1<<20)
+			want, err := tok.Encode(s, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if got, _, err := c.Encode(s, false); err != nil || !slices.Equal(got, want) {
+					t.Fatalf("%s: %v %s", name, err, difference(got, want))
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,197 @@
+package native
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/eppctl/eppctl/internal/core/tokenizer/bpe"
+	"github.com/eppctl/eppctl/internal/core/tokenizer/unigram"
+)
+
+// modelFile is its model.
+type modelFile struct {
+	kind        string
+	vocab       *bpe.Vocab
+	size        int               // entries, those that no text becomes included
+	unwritable  map[string]uint32 // the latter, which may be added tokens
+	merges      []bpe.Merge
+	mergesAt    int // where they stand, if before the vocabulary
+	unkToken    *string
+	fuseUnk     bool
+	fallback    bool
+	ignore      bool
+	unkID       *uint32
+	pieces      []unigram.Piece
+	byteEntries bool // entries are written in the byte alphabet and read as bytes
+}
+
+func (m *modelFile) read(s *scanner) {
+	m.kind = "BPE" // files of before 2020 do not say
+	s.members(func(name string) {
+		var text *string
+		var dropout *float64
+		switch name {
+		case "type":
+			s.decode(&m.kind)
+		case "dropout":
+			if s.decode(&dropout); dropout != nil && *dropout != 0 {
+				s.err = fmt.Errorf("model member dropout: %w", ErrUnsupported)
+			}
+		case "continuing_subword_prefix", "end_of_word_suffix":
+			if s.decode(&text); text != nil && *text != "" {
+				s.err = fmt.Errorf("model member %s: %w", name, ErrUnsupported)
+			}
+		case "unk_token":
+			s.decode(&m.unkToken)
+		case "unk_id":
+			s.decode(&m.unkID)
+		case "fuse_unk":
+			s.decode(&m.fuseUnk)
+		case "byte_fallback":
+			s.decode(&m.fallback)
+		case "ignore_merges":
+			s.decode(&m.ignore)
+		case "vocab":
+			if s.peek() == '[' {
+				m.readPieces(s)
+			} else {
+				m.readVocab(s)
+			}
+		case "merges":
+			s.peek()
+			if m.mergesAt = s.i; m.vocab == nil {
+				s.value()
+			} else {
+				m.readMerges(s)
+			}
+		default:
+			if s.err == nil {
+				s.err = fmt.Errorf("model member %q: %w", name, ErrUnsupported)
+			}
+		}
+	})
+	if m.merges == nil && m.mergesAt > 0 && m.vocab != nil && s.err == nil {
+		s.i = m.mergesAt
+		m.readMerges(s)
+	}
+}
+
+// idOf finds an entry as it is written.
+func (m *modelFile) idOf(text string) (uint32, bool) {
+	if m.vocab == nil {
+		i := slices.IndexFunc(m.pieces, func(p unigram.Piece) bool { return p.Text == text })
+		return uint32(max(i, 0)), i >= 0
+	}
+	if id, ok := m.unwritable[text]; ok {
+		return id, true
+	}
+	b, ok := m.entry(nil, []byte(text))
+	if !ok {
+		return 0, false
+	}
+	return m.vocab.Find(b)
+}
+
+// entry is the text of an entry, in which no blank is anything but the mark.
+func (m *modelFile) entry(dst, written []byte) ([]byte, bool) {
+	if m.byteEntries {
+		return appendBytes(dst, written)
+	}
+	return append(dst, written...), true
+}
+
+func (m *modelFile) readVocab(s *scanner) {
+	m.vocab = bpe.NewVocab(1 << 17)
+	m.unwritable = map[string]uint32{}
+	var room []byte
+	s.expect('{')
+	if s.peek() == '}' {
+		s.i++
+		m.vocab.Seal()
+		return
+	}
+	for s.err == nil {
+		text := s.str(0)
+		s.expect(':')
+		id := s.number()
+		var ok bool
+		m.size++
+		if room, ok = m.entry(room[:0], text); !ok {
+			room = room[:0] // the id is taken
+			m.unwritable[string(text)] = id
+		}
+		if s.err == nil {
+			s.err = m.vocab.Add(id, room)
+		}
+		if !s.more('}') {
+			break
+		}
+	}
+	if s.err == nil {
+		m.vocab.Seal()
+	}
+}
+
+func (m *modelFile) readMerges(s *scanner) {
+	m.merges = make([]bpe.Merge, 0, 2*m.vocab.Count())
+	var room []byte
+	var left, right []byte
+	s.elements(func() {
+		if s.peek() == '[' {
+			s.i++
+			left = s.str(0)
+			s.expect(',')
+			right = s.str(1)
+			s.expect(']')
+		} else {
+			both := s.str(0)
+			k := strings.IndexByte(string(both), ' ')
+			if k < 0 {
+				s.fail("merge without a blank")
+				return
+			}
+			left, right = both[:k], both[k+1:]
+		}
+		if s.err != nil {
+			return
+		}
+		var ok1, ok2 bool
+		room, ok1 = m.entry(room[:0], left)
+		n := len(room)
+		room, ok2 = m.entry(room, right)
+		if !ok1 || !ok2 {
+			return // of entries that no text becomes
+		}
+		l, ok1 := m.vocab.Find(room[:n])
+		r, ok2 := m.vocab.Find(room[n:])
+		p, ok3 := m.vocab.FindNear(room)
+		if !ok1 || !ok2 || !ok3 {
+			s.fail("merge of what is not in the vocabulary")
+			return
+		}
+		m.merges = append(m.merges, bpe.Merge{Left: l, Right: r, Product: p})
+	})
+}
+
+func (m *modelFile) readPieces(s *scanner) {
+	s.elements(func() {
+		var p unigram.Piece
+		s.expect('[')
+		p.Text = string(s.str(0))
+		s.expect(',')
+		s.decode(&p.Score)
+		s.expect(']')
+		m.pieces = append(m.pieces, p)
+	})
+}
+
+func (m *modelFile) byteToken(b byte) (uint32, bool) {
+	if m.byteEntries {
+		return m.vocab.Find([]byte{b})
+	}
+	if !m.fallback {
+		return 0, false
+	}
+	return m.vocab.Find(fmt.Appendf(nil, "<0x%02X>", b))
+}

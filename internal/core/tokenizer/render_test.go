@@ -1,0 +1,146 @@
+package tokenizer_test
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/eppctl/eppctl/internal/core/tokenizer"
+)
+
+// TestWriteRender: TK-44. The body reaches the renderer byte by byte, and names
+// the base model.
+func TestWriteRender(t *testing.T) {
+	const chat, completion = tokenizer.Chat, tokenizer.Completion
+	for _, c := range []struct {
+		name, body, path, want string
+		shape                  tokenizer.Shape
+		dialect                tokenizer.Dialect
+		err                    error
+	}{
+		{
+			name: "chat", shape: chat, body: `{"tools":[{"b": 1.0,  "a":"<é>"}], "model":"sql" ,"messages":[],"stream":true}`,
+			path: "/v1/chat/completions/render", want: `{"tools":[{"b": 1.0,  "a":"<é>"}], "model":"base" ,"messages":[],"stream":true}`,
+		},
+		{name: "no model", shape: chat, body: ` { "messages":[]}`, path: "/v1/chat/completions/render", want: ` {"model":"base", "messages":[]}`},
+		{name: "empty", shape: chat, body: `{ }`, path: "/v1/chat/completions/render", want: `{"model":"base" }`},
+		{name: "several prompts", shape: completion, body: `{"prompt":["a","b"],"model":"m"}`, path: "/v1/completions/render", want: `{"prompt":["a","b"],"model":"base"}`},
+		{name: "the last of two", shape: chat, body: `{"model":"x","messages":[],"model":"y"}`, path: "/v1/chat/completions/render", want: `{"model":"x","messages":[],"model":"base"}`},
+		{name: "SGLang chat", shape: chat, dialect: tokenizer.SGLang, body: `{"model":"x"}`, path: "/v1/chat/completions/render", want: `{"model":"base"}`},
+		{name: "SGLang has no completions", shape: completion, dialect: tokenizer.SGLang, body: `{"prompt":"a"}`, err: tokenizer.ErrShape},
+		{name: "SGLang's generate", shape: completion, body: `{"text":"a"}`, err: tokenizer.ErrShape},
+		{name: "another shape", shape: 99, body: `{}`, err: tokenizer.ErrShape},
+		{name: "no object", shape: chat, body: `[1]`, err: tokenizer.ErrBody},
+	} {
+		path, got, err := tokenizer.WriteRender(c.dialect, tokenizer.Text{Model: "base", Shape: c.shape, Body: []byte(c.body)})
+		if path != c.path || string(got) != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%s: %s %s %v, want %s %s", c.name, path, got, err, c.path, c.want)
+		}
+	}
+	if _, got, err := tokenizer.WriteRender(0, tokenizer.Text{Shape: chat, Body: []byte(`{"model":"x"}`)}); err != nil || string(got) != `{"model":"x"}` {
+		t.Errorf("without a base model: %s %v", got, err)
+	}
+}
+
+// TestParseRender: TK-41 and TK-42. Ids are token_ids (vLLM) or input_ids (SGLang),
+// of one prompt or of a list, and end in effect where media begin.
+func TestParseRender(t *testing.T) {
+	type prompt = tokenizer.Rendered
+	for name, c := range map[string]struct {
+		body string
+		want []prompt
+		err  error
+	}{
+		"vLLM chat": {
+			`{"request_id":"x","token_ids":[7,8],"features":null,"sampling_params":{"token_ids":[9]},"model":"m","stream":false,"cache_salt":null}`,
+			[]prompt{{[]uint32{7, 8}, -1}}, nil,
+		},
+		"SGLang chat":     {`{"input_ids":[7]}`, []prompt{{[]uint32{7}, -1}}, nil},
+		"vLLM completion": {`[{"token_ids":[7]},{"token_ids":[8,9],"features":{}}]`, []prompt{{[]uint32{7}, -1}, {[]uint32{8, 9}, -1}}, nil},
+		"an image": {
+			`{"token_ids":[1,2,3,4,5],"features":{"mm_hashes":{"image":["abc"]},"mm_placeholders":{"image":[{"offset":2,"length":2}]}}}`,
+			[]prompt{{[]uint32{1, 2, 3, 4, 5}, 2}}, nil,
+		},
+		"the first of several media": {
+			`{"features":{"mm_placeholders":{"image":[{"length":1,"offset":4},{"offset":3,"length":1}],"audio":[{"offset":1,"length":1}]}},"token_ids":[1,2,3,4,5]}`,
+			[]prompt{{[]uint32{1, 2, 3, 4, 5}, 1}}, nil,
+		},
+		"placeholders as a list":     {`{"token_ids":[1,2],"features":{"mm_hashes":["a"],"mm_placeholders":[{"offset":0,"length":1}]}}`, []prompt{{[]uint32{1, 2}, 0}}, nil},
+		"a place behind the end":     {`{"token_ids":[1,2],"features":{"mm_placeholders":[{"offset":9,"length":1}]}}`, []prompt{{[]uint32{1, 2}, 2}}, nil},
+		"no media":                   {`{"token_ids":[1],"features":{"mm_hashes":{},"mm_placeholders":{"image":[]}}}`, []prompt{{[]uint32{1}, -1}}, nil},
+		"media without a place":      {`{"token_ids":[1],"features":{"mm_hashes":{"image":["secret"]}}}`, nil, tokenizer.ErrNoPlaces},
+		"no ids":                     {`{"token_ids":[]}`, nil, tokenizer.ErrNoIDs},
+		"an error":                   {`{"error":{"message":"secret"}}`, nil, tokenizer.ErrNoIDs},
+		"an empty list":              {`[]`, nil, tokenizer.ErrNoIDs},
+		"one of the list has no ids": {`[{"token_ids":[7]},{}]`, nil, tokenizer.ErrNoIDs},
+		"strings":                    {`{"token_ids":["secret"]}`, nil, tokenizer.ErrNotIDs},
+		"too many in all":            {`[{"token_ids":[1,2,3,4,5,6]},{"token_ids":[1,2,3,4,5]}]`, nil, tokenizer.ErrManyIDs},
+		"a string":                   {`"secret"`, nil, tokenizer.ErrNotObject},
+	} {
+		got, err := tokenizer.ParseRender([]byte(c.body), 10)
+		same := slices.EqualFunc(got, c.want, func(a, b prompt) bool { return a.Cut == b.Cut && slices.Equal(a.IDs, b.IDs) })
+		if !same || !errors.Is(err, c.err) {
+			t.Errorf("%s: %v %v, want %v %v", name, got, err, c.want, c.err)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: the error quotes the reply: %v", name, err)
+		}
+	}
+	for _, body := range []string{"", "<html>secret", `[{"token_ids":[1]}`, `[{"token_ids":[1]},`, `[{"token_ids":[1]},7]`, `{"token_ids":[1]`, `{"secret":nope}`} {
+		if got, err := tokenizer.ParseRender([]byte(body), 10); err == nil || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%q: %v %v", body, got, err)
+		}
+	}
+	many := "[" + strings.Repeat(`{"token_ids":[1]},`, 5000) + `{"token_ids":[1]}]`
+	if _, err := tokenizer.ParseRender([]byte(many), 1<<20); !errors.Is(err, tokenizer.ErrManyPrompts) {
+		t.Errorf("5001 prompts: %v", err)
+	}
+}
+
+func FuzzParseRender(f *testing.F) {
+	for _, s := range []string{
+		`[{"token_ids":[7]},{"token_ids":[8]}]`, `{"input_ids":[7]}`, `[[[[`,
+		`{"token_ids":[1,2],"features":{"mm_hashes":{"image":["a"]},"mm_placeholders":{"image":[{"offset":1,"length":1}]}}}`,
+	} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		got, err := tokenizer.ParseRender(body, 1000)
+		total := 0
+		for _, r := range got {
+			total += len(r.IDs)
+			if len(r.IDs) == 0 || r.Cut > len(r.IDs) {
+				t.Fatalf("%d ids, cut %d", len(r.IDs), r.Cut)
+			}
+		}
+		if (err == nil) != (total > 0) || total > 1000 {
+			t.Fatalf("%d ids, %v", total, err)
+		}
+	})
+}
+
+// FuzzWriteRender: a body that is JSON stays JSON and names the model.
+func FuzzWriteRender(f *testing.F) {
+	f.Add([]byte(`{"model":"x","messages":[]}`))
+	f.Add([]byte("\xef\xbb\xbf{ }"))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var before, after map[string]json.RawMessage
+		if json.Unmarshal(body, &before) != nil || before == nil {
+			return
+		}
+		_, out, err := tokenizer.WriteRender(0, tokenizer.Text{Model: "m", Shape: tokenizer.Chat, Body: body})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(out, &after); err != nil || string(after["model"]) != `"m"` {
+			t.Fatalf("%q: %v", out, err)
+		}
+		delete(before, "model")
+		delete(after, "model")
+		if len(before) != len(after) {
+			t.Fatalf("%q became %q", body, out)
+		}
+	})
+}

@@ -1,0 +1,132 @@
+package unigram
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+var unknown = uint32(0)
+
+func model(t testing.TB, r *rand.Rand) (*Model, []Piece) {
+	t.Helper()
+	pieces := []Piece{{"<unk>", 0}}
+	seen := map[string]bool{}
+	for range 4 + r.IntN(20) {
+		var b strings.Builder
+		for range 1 + r.IntN(4) {
+			b.WriteString([]string{"a", "b", "é", "中"}[r.IntN(4)])
+		}
+		if s := b.String(); !seen[s] {
+			seen[s] = true
+			pieces = append(pieces, Piece{s, -1 - 9*r.Float64()})
+		}
+	}
+	m, err := New(pieces, &unknown, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, pieces
+}
+
+// best tries every way to put s together and returns the highest score.
+func best(pieces []Piece, missing float64, s string) float64 {
+	if s == "" {
+		return 0
+	}
+	_, n := utf8.DecodeRuneInString(s)
+	top, alone := math.Inf(-1), false
+	for _, p := range pieces[1:] {
+		if strings.HasPrefix(s, p.Text) {
+			alone = alone || len(p.Text) == n
+			top = max(top, p.Score+best(pieces, missing, s[len(p.Text):]))
+		}
+	}
+	if !alone {
+		top = max(top, missing+best(pieces, missing, s[n:]))
+	}
+	return top
+}
+
+// TestBestWay holds the way found against all ways. That the ids are those of the
+// engines is in native's TestComponents.
+func TestBestWay(t *testing.T) {
+	for seed := range uint64(60) {
+		r := rand.New(rand.NewPCG(seed, 3))
+		m, pieces := model(t, r)
+		for range 40 {
+			var b strings.Builder
+			for range r.IntN(9) {
+				b.WriteString([]string{"a", "b", "é", "中", "z"}[r.IntN(5)])
+			}
+			s := b.String()
+			got, text := 0.0, ""
+			for _, id := range appended(t, m, s) {
+				got += pieces[id].Score
+				text += pieces[id].Text
+			}
+			if strings.Contains(text, "<unk>") { // neighbours are one: their number is lost
+				continue
+			}
+			if want := best(pieces, m.missing, s); text != s || math.Abs(got-want) > 1e-9 {
+				t.Fatalf("%q: %q of %v, best is %v", s, text, got, want)
+			}
+		}
+	}
+}
+
+func appended(t testing.TB, m *Model, s string) []uint32 {
+	t.Helper()
+	ids, err := m.Append(t.Context(), nil, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids
+}
+
+// TestTie: of ways of the same score the one whose last piece is the longest, as in
+// Hugging Face tokenizers and sentencepiece.
+func TestTie(t *testing.T) {
+	m, err := New([]Piece{{"<unk>", 0}, {"a", -1}, {"ab", -2}, {"bc", -2}, {"c", -1}, {"b", -1}}, &unknown, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := appended(t, m, "abc"); !slices.Equal(got, []uint32{1, 3}) {
+		t.Error(got)
+	}
+}
+
+func TestUnknown(t *testing.T) {
+	m, err := New([]Piece{{"<unk>", 0}, {"a", -1}}, &unknown, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := appended(t, m, "azéa"); !slices.Equal(got, []uint32{1, 0, 1}) {
+		t.Error(got)
+	}
+	for _, c := range [][]Piece{nil, {{"a", 0}, {"a", 0}}} {
+		if _, err := New(c, &unknown, false); err == nil {
+			t.Errorf("%v", c)
+		}
+	}
+	if _, err := New([]Piece{{"a", 0}}, nil, false); err == nil {
+		t.Error("no unk_id")
+	}
+	if _, err := New([]Piece{{"a", 0}}, &unknown, true); err == nil {
+		t.Error("no bytes")
+	}
+}
+
+func FuzzAppend(f *testing.F) {
+	f.Add(uint64(1), "abé中z")
+	f.Add(uint64(2), "\xff\xe4")
+	f.Fuzz(func(t *testing.T, seed uint64, s string) {
+		m, _ := model(t, rand.New(rand.NewPCG(seed, 3)))
+		if ids := appended(t, m, s); len(ids) > len(s) || len(ids) == 0 && s != "" {
+			t.Fatalf("%d ids of %d bytes", len(ids), len(s))
+		}
+	})
+}
