@@ -2,7 +2,7 @@
 // later command that looks at a fleet will. It holds no code; each stage is a
 // package of its own:
 //
-//	event bytes  -> event.Decoder -> []event.Event -> index.Apply ------.
+//	event bytes  -> event.Decoder -> []event.Event -> index.ApplyBatch -.
 //	metrics page -> telemetry.Parse -> Sample -> telemetry.Board -------+-> view.View
 //	config       -> pod.Table ------------------------------------------'      |
 //	request body -> prompt.Request -> tokenizer -> block.Prompt ---------------+-> pick.Decide(view, query, *Card)
@@ -12,7 +12,7 @@
 //
 // Imports point one way; a package may use only what stands left of it:
 //
-//	reason, pod, block < event, telemetry, tokenizer < prompt, index < view < pick < feed < serve, inspect < cmd
+//	reason, pod, block < event, telemetry, tokenizer, recording, chat < prompt, encode, index, affinity, parity < view < pick < feed < modelsource, recorder < serve, inspect < cmd
 //
 // feed is the only package under core with sockets, files, clocks and
 // goroutines; everywhere else time is a value and a call returns with nothing

@@ -1,72 +1,113 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/reason"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
-
-// lagLimit is how much later than the promptest batch of its connection one may
-// come before the member counts as not in sync. Relative to the promptest, a
-// constant difference of the two clocks does not matter.
-const lagLimit = 5 * time.Second
 
 // clockStep is how far back, in seconds, a stamp lies behind the one before it
 // when the engine's clock must have been set back in between.
 const clockStep = 1
 
+// maxLag is the largest lag told. Stamps that jump about by millions of years are
+// possible, and a Duration holds 292.
+const maxLag = 24 * time.Hour
+
 // showEvery is the number of queued items after which the board is brought up to
 // date although more wait.
 const showEvery = 64
+
+const (
+	// watchEvery is how often the states that time alone brings are looked for.
+	watchEvery = time.Second
+	// silentRequests is the number of requests without an event, per rank of the
+	// pod, that make a stream silent: few enough to tell soon, more than could
+	// all be full hits on what the engine holds and the index does not know, as
+	// right after a late join.
+	silentRequests = 20
+)
+
+// decoder reads the payloads of one stream, in their order.
+type decoder interface {
+	Decode(payload []byte, b *event.Batch) error
+}
 
 // applier is the state of a subscriber's second goroutine.
 type applier struct {
 	order    sequence
 	session  context.Context // of the connection the queue's items come from
-	decoder  event.Decoder
+	replays  *replaying      // the one that runs, nil = none
+	held     *item           // the batch that waits for it, and all in the queue behind
+	decoder  decoder
+	forget   func()      // drops what the decoder knows of blocks; nil = it keeps nothing
+	created  func(n int) // hears how many blocks a new engine has on its GPU; nil = nobody
 	batch    event.Batch
+	adapters adapters
 	shown    view.Sync // as last put on the board
 	last     int64     // ns: arrival of the latest live batch
-	promptly float64   // s: smallest delay, see lag
-	stamped  bool      // promptly is set
+	promptly promptest // the smallest delay, see lag
 	stamp    float64   // s: of the latest live batch
-	warned   bool      // of a batch that could not be read
+	lagged   int64     // ns: when its lag was taken
+	before   uint64    // requests that had caused events by then, see watch
+	said     string    // cause of the last purge that was logged since the stream was live
 }
 
-// applyAll takes from the queue until ctx ends. A replay runs inside it: what
-// arrives live meanwhile waits in the queue, which keeps a replayed store from
-// reviving a block whose removal came live.
+// applyAll takes from the queue, and from the replay that runs, until ctx ends.
+// While a replay has a hole to close, live batches wait in the queue: a replayed
+// store must not revive a block whose removal came live.
 func (s *subscriber) applyAll(ctx context.Context) {
-	s.session = ctx
+	s.session, s.order.parted = ctx, Now()
 	s.show()
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	defer s.abort()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-tick.C:
+			s.watch(Now())
 		case <-s.nudge:
 			s.notice()
+		case q := <-s.replays.inquiries():
+			s.answer(q)
+		case o := <-s.replays.ended():
+			s.finish(o)
 		case <-s.queue.ready:
 		}
-		for n := 1; ctx.Err() == nil; n++ {
-			// Before each item: a new identity, and the purge it means, must not
-			// wait behind a long queue.
-			select {
-			case <-s.nudge:
-				s.notice()
-			default:
-			}
-			it, ok := s.queue.take()
-			if !ok {
-				break
-			}
-			s.handle(&it)
-			if n%showEvery == 0 {
-				s.show()
-			}
-		}
+		s.drain(ctx)
 		s.show()
+	}
+}
+
+// drain takes what is queued, unless it has to wait for a replay.
+func (s *subscriber) drain(ctx context.Context) {
+	for n := 1; s.held == nil && ctx.Err() == nil; n++ {
+		// Before each item: neither a new identity, and the purge it means, nor a
+		// replay must wait behind a long queue.
+		select {
+		case <-s.nudge:
+			s.notice()
+		case q := <-s.replays.inquiries():
+			s.answer(q)
+			continue // it may have begun to need the live stream to wait
+		case o := <-s.replays.ended():
+			s.finish(o)
+		default:
+		}
+		it, ok := s.queue.take()
+		if !ok {
+			return
+		}
+		s.handle(&it)
+		if n%showEvery == 0 {
+			s.show()
+		}
 	}
 }
 
@@ -76,75 +117,191 @@ func (s *subscriber) notice() {
 		s.perform(s.order.replayable(Now()), nil)
 	}
 	if id := s.seen.Load(); id != nil {
+		if s.order.seen.at > 0 && s.order.seen.id != id.id {
+			s.abort() // what a replay still brings is the new process's
+		}
 		s.perform(s.order.identify(*id, Now()), nil)
 	}
+	s.look(Now())
+}
+
+// look takes up what the reader says of the shape of messages.
+func (s *subscriber) look(now int64) {
+	if why := s.malformed.Load(); why != nil {
+		s.order.unreadable(reason.WrongFraming, *why, now)
+	}
+}
+
+// watch looks for what no event tells: that none come.
+func (s *subscriber) watch(now int64) {
+	s.look(now)
+	if s.order.late > 0 && now-s.lagged > int64(s.order.late) {
+		s.order.late = 0 // whatever was on its way as late as that has come
+	}
+	quiet := now - max(s.last, s.order.upAt)
+	if n := s.caused() - s.before; s.order.connected && n >= silentRequests && quiet >= int64(staleAfter) {
+		s.order.silent = n
+	}
+}
+
+// caused counts the requests that must have made the engine publish.
+func (s *subscriber) caused() uint64 {
+	if s.routed == nil {
+		return 0
+	}
+	return s.routed()
 }
 
 func (s *subscriber) handle(it *item) {
 	t := Now()
 	switch it.kind {
 	case itemUp:
-		s.session, s.stamped = it.session, false
+		s.abort()
+		s.session, s.promptly, s.stamp = it.session, promptest{}, 0
+		s.before = s.caused()
+		s.observer.up(it.how, t)
 		s.perform(s.order.up(t), nil)
 	case itemDown:
-		s.order.down(it.why)
+		s.abort()
+		s.order.down(it.apart, it.why, it.at)
+		s.observer.down(it.why, t)
+	case itemOdd:
+		s.observer.message(it)
 	case itemBatch:
-		s.last = it.at
-		s.perform(s.order.batch(it.seq, t), it)
+		s.last, s.before = it.at, s.caused()
+		s.order.silent = 0
+		missed := s.order.missed
+		st := s.order.batch(it.seq, digest(it.payload), t)
+		s.observer.gap(s.order.missed-missed, it)
+		s.perform(st, it)
 	}
+	if s.held == nil {
+		s.overflowed(it)
+	}
+}
+
+// overflowed takes up the mark of batches that were dropped right behind it.
+func (s *subscriber) overflowed(it *item) {
 	if it.dropped > 0 {
-		s.perform(s.order.dropped(it.dropped, it.last, t), nil)
+		s.observer.overflow(it)
+		s.perform(s.order.dropped(it.dropped, it.last, Now()), nil)
 	}
 }
 
 // perform does what the sequence machine says; live is the batch it was asked
 // about, nil when it was none.
 func (s *subscriber) perform(st step, live *item) {
-	s.purge(st.purge)
+	if st.ask || !s.order.replaying {
+		s.stop()
+	}
+	s.purge(st)
 	switch st.do {
+	case drop:
+		s.observer.message(live)
 	case apply:
-		s.lag(s.index(live.payload), Now())
-	case replay:
-		s.show()
-		end, why := s.fetch(st)
-		t := Now()
-		s.purge(s.order.ended(end, why, t).purge)
-		if live != nil {
-			s.perform(s.order.settle(live.seq, t), live)
+		s.observer.message(live)
+		s.lag(s.index(live.payload), live.at, Now())
+		if !s.order.replaying {
+			s.stop() // it was to bring back what this batch cleared
 		}
+	case hold:
+		held := *live
+		s.held = &held
+	}
+	switch {
+	case !st.ask:
+	case s.session.Err() != nil:
+		// The queue may hold thousands of batches of a connection that has ended:
+		// each would start a replay only for it to be aborted.
+		s.resume(replayAborted, "")
+	default:
+		s.observer.asked(Now())
+		s.log.Debug("replay begins", "from", st.from, "until", s.order.until)
+		s.replays = s.beginReplay(st.from)
+		s.show()
 	}
 }
 
-// fetch runs one replay, under the life of the live connection.
-func (s *subscriber) fetch(st step) (end replayEnd, why string) {
-	ctx, cancel := context.WithCancel(s.session)
-	defer cancel()
-	s.mu.Lock()
-	s.cancel = cancel
-	s.mu.Unlock()
-	end, rounds, err := s.replay.run(ctx, *s.replayAt.Load(), st.from, st.until, s.replayed)
-	s.mu.Lock()
-	s.cancel = nil
-	s.mu.Unlock()
+// stop ends a replay that the machine has done with.
+func (s *subscriber) stop() {
+	if s.replays != nil {
+		s.account(s.order.outcome, "", s.replays.halt().rounds)
+	}
+}
+
+// answer tells the running replay what its batch or round comes to.
+func (s *subscriber) answer(q inquiry) {
+	r := s.replays
+	if q.batch.frames == nil {
+		all := s.order.filled(q.end, q.moved)
+		r.answers <- verdict{next: s.order.from(), do: map[bool]replayDo{true: enough}[all]}
+		return
+	}
+	st := s.order.replayed(q.batch.seq, digest(q.batch.payload), q.first, Now())
+	s.purge(st)
+	v := verdict{do: known, why: st.why}
+	switch st.do {
+	case apply:
+		v.do = goOn
+		s.observer.answer(q.batch.seq, q.batch.frames, Now())
+		s.index(q.batch.payload)
+		if s.order.reached() {
+			v.do = enough
+		}
+	case hole:
+		v.do = again
+	case reject:
+		v.do = refused
+	}
+	if r.shown++; r.shown%showEvery == 0 {
+		s.show()
+	}
+	v.next = s.order.next()
+	r.answers <- v
+}
+
+// abort ends the running replay, if there is one.
+func (s *subscriber) abort() {
+	if s.replays != nil {
+		o := s.replays.halt()
+		s.finish(replayResult{replayAborted, o.rounds, o.err})
+	}
+}
+
+// finish takes up the end of a replay.
+func (s *subscriber) finish(o replayResult) {
+	why := ""
+	if o.err != nil {
+		why = printable(o.err.Error(), 200)
+	}
+	s.account(o.end, why, o.rounds)
+	s.resume(o.end, why)
+}
+
+// resume goes on with the live stream behind a replay, first with the batch that
+// was held for it.
+func (s *subscriber) resume(end replayEnd, why string) {
+	t := Now()
+	s.purge(s.order.ended(end, why, t))
+	if it := s.held; it != nil {
+		s.held = nil
+		s.perform(s.order.settle(it.seq, digest(it.payload), t), it)
+		s.overflowed(it)
+	}
+}
+
+// account closes the books of a replay.
+func (s *subscriber) account(end replayEnd, why string, rounds uint64) {
+	if s.replays != nil {
+		s.replays.cancel()
+		s.replays = nil
+	}
 	s.count.add(func(c *Counters) {
 		inc(&c.Replays, end.String())
 		c.ReplayRounds += rounds
 	})
-	if err != nil {
-		why = printable(err.Error(), 200)
-	}
-	s.log.Debug("replay", "from", st.from, "until", st.until, "end", end.String(), "rounds", rounds, "next", s.order.next(), "err", why)
-	return end, why
-}
-
-// replayed is the reply function of a running replay.
-func (s *subscriber) replayed(seq uint64, payload []byte, first bool) (next uint64, ok bool) {
-	st := s.order.replayed(seq, first, Now())
-	s.purge(st.purge)
-	if st.do == apply {
-		s.index(payload)
-	}
-	return s.order.next(), st.do != hole
+	s.observer.answered(end, why, Now())
+	s.log.Debug("replay", "end", end.String(), "rounds", rounds, "next", s.order.next(), "err", why)
 }
 
 // index decodes one batch and applies its events. It returns the engine's time
@@ -155,22 +312,32 @@ func (s *subscriber) index(payload []byte) (at float64) {
 	if err != nil {
 		b.Events = b.Events[:0]
 	}
-	t := Now()
-	cleared, inflated := false, false
-	behind, why := holeIn(b, err)
-	if why != "" {
-		s.unread(why)
+	if n := b.Blocks[event.TierGPU]; n > 0 && s.created != nil {
+		s.created(n)
 	}
+	t := Now()
+	cleared := false
+	behind, why, detail := holeIn(b, err)
+	if why != reason.None {
+		s.purge(s.order.holed(why, detail, t))
+	}
+	if err != nil {
+		s.order.unreadable(why, detail, t)
+	} else {
+		s.order.readable()
+	}
+	s.adapters.watch(s.log, b.Events[behind:])
+	inflated := s.sink.ApplyBatch(s.member, b.Events[behind:], t)
 	for i := behind; i < len(b.Events); i++ {
 		e := &b.Events[i]
-		inflated = s.sink.Apply(s.member, e, t).Inflated
 		cleared = cleared || e.Kind == event.Cleared && (e.Tier == event.TierGPU || e.Tier == event.TierAll)
 	}
 	if cleared {
 		s.order.cleared()
+		s.empty()
 	}
 	if inflated {
-		s.drop(s.order.inflated(t).purge)
+		s.purge(s.order.inflated(t))
 	}
 	s.count.add(func(c *Counters) {
 		if err != nil {
@@ -190,6 +357,9 @@ func (s *subscriber) index(payload []byte) (at float64) {
 		for _, sk := range b.Skipped {
 			inc(&c.Skips, sk.Reason)
 		}
+		for _, u := range b.Unknown {
+			c.unknown(u)
+		}
 		if b.Rank >= 0 && b.Rank != s.rank {
 			c.RankMismatch++
 		}
@@ -200,96 +370,94 @@ func (s *subscriber) index(payload []byte) (at float64) {
 	return b.At
 }
 
-// holeIn says why a batch may have taken blocks away that we cannot name, "" when
+// holeIn says why a batch may have taken blocks away that we cannot name, None when
 // it has not, and which of its events come behind that. What is not read of a
 // store costs a hit; a removal or clear not read would promise one for ever. An
 // event of another kind is none of those; one without a readable tag may be.
-func holeIn(b *event.Batch, err error) (behind int, why string) {
+func holeIn(b *event.Batch, err error) (behind int, why reason.Code, detail string) {
 	if err != nil {
-		return 0, "a batch could not be decoded: " + printable(err.Error(), 160)
+		return 0, reason.Undecodable, "a batch could not be decoded: " + printable(err.Error(), 160)
 	}
-	for i, sk := range b.Skipped {
-		switch sk.Tag {
-		case "BlockRemoved", "AllBlocksCleared":
-			why = sk.Tag + " could not be read: " + sk.Reason
-		case "":
-			why = "an event could not be read: " + sk.Reason
-		default:
-			continue
+	for _, sk := range b.Skipped {
+		if sk.Removes {
+			why, detail = reason.EventsSkipped, cmp.Or(sk.Tag, "an event")+" could not be read: "+sk.Reason
+			behind = sk.Before
 		}
-		behind = min(max(sk.Index-i, 0), len(b.Events))
 	}
-	return behind, why
+	return behind, why, detail
 }
 
-// unread drops what the member holds: see holeIn. It logs the first time only,
-// since what one release of an engine writes it writes in every batch.
-func (s *subscriber) unread(why string) {
-	s.drop(s.order.unread(why, Now()).purge)
-	if !s.warned {
-		s.warned = true
-		s.log.Warn("dropped the cached blocks of an engine that writes what we cannot read; logged once", "why", why)
-	}
-}
-
-// lag compares a live batch's delay with the smallest of its connection. Stamps
-// that go back mean that the engine's clock was set back: from there everything
-// would look late by as much, so the comparison starts over. (Set forward,
-// everything looks prompt, and the smallest delay follows at once.)
-func (s *subscriber) lag(stamp float64, now int64) {
+// lag compares a live batch's delay with the smallest of its connection's last
+// minutes, so that a constant difference of the two clocks does not matter. The
+// smallest is taken of arrivals; the batch itself counts as late by what it waited
+// here too. Stamps that go back mean that the engine's clock was set back: from
+// there everything would look late by as much, so the comparison starts over. (Set
+// forward, everything looks prompt, and the smallest delay follows at once.)
+func (s *subscriber) lag(stamp float64, arrived, now int64) {
 	if stamp <= 0 {
 		return
 	}
 	if stamp < s.stamp-clockStep {
-		s.stamped = false
+		s.promptly = promptest{}
 	}
-	s.stamp = stamp
-	delay := float64(now)/1e9 - stamp
-	if !s.stamped || delay < s.promptly {
-		s.promptly, s.stamped = delay, true
-	}
-	lag := time.Duration((delay - s.promptly) * float64(time.Second))
-	s.order.lagging = lag > lagLimit
+	s.stamp, s.lagged = stamp, now
+	delay := float64(arrived)/1e9 - stamp
+	late := delay - s.promptly.add(delay, arrived) + float64(now-arrived)/1e9
+	lag := time.Duration(min(late, maxLag.Seconds()) * float64(time.Second))
+	s.order.late = lag
 	s.count.add(func(c *Counters) { c.Lag = lag })
 }
 
-// purge drops the member's blocks.
-func (s *subscriber) purge(cause string) {
-	if cause == "" {
+// purge drops the member's blocks when the step says so. The same cause again is
+// logged only once the stream has been live in between: what one release of an
+// engine writes it writes in every batch, and a lossy network loses again.
+func (s *subscriber) purge(st step) {
+	if st.purge == "" {
 		return
 	}
-	s.drop(cause)
-	s.log.Info("dropped the cached blocks of an engine", "cause", cause)
+	s.sink.Purge(s.member)
+	if s.forget != nil {
+		s.forget()
+	}
+	if st.purge == purgeRestart || st.purge == purgeIdentity { // after a reconnect it may be the same engine
+		s.empty()
+	}
+	s.observer.purged(st.purge, st.why, Now())
+	s.count.add(func(c *Counters) { inc(&c.Purges, st.purge) })
+	if s.said == st.purge {
+		return
+	}
+	s.said = st.purge
+	s.log.Info("dropped the cached blocks of an engine", "cause", st.purge, "why", st.why)
 }
 
-// drop is purge without a word.
-func (s *subscriber) drop(cause string) {
-	s.sink.Purge(s.member)
-	s.count.add(func(c *Counters) { inc(&c.Purges, cause) })
+func (s *subscriber) empty() {
+	if s.emptied != nil {
+		s.emptied()
+	}
 }
 
 // show publishes the state where it differs from the one shown.
 func (s *subscriber) show() {
-	state, why := s.order.state()
 	t := Now()
-	seq := s.order.live.seq
+	next := s.order.state(t)
+	next.Since, next.LastEvent, next.LastSeq = s.shown.Since, s.last, s.order.live.seq
 	if s.order.applied.ok { // a replay may be ahead of the live stream
-		seq = max(seq, s.order.applied.seq)
+		next.LastSeq = max(next.LastSeq, s.order.applied.seq)
 	}
-	next := view.Sync{
-		State: state, Why: why, Since: s.shown.Since,
-		LastEvent: s.last, LastSeq: seq,
-		Lost: s.order.lost, Connected: s.order.connected,
-	}
-	if state != s.shown.State || s.shown.Since == 0 {
+	if next.State != s.shown.State {
 		next.Since = t
 	}
 	if next == s.shown {
 		return
 	}
 	if next.State != s.shown.State {
-		s.log.Info("event stream", "state", state.String(), "why", why)
+		s.log.Info("event stream", "state", next.String(), "why", next.Why, "detail", next.Detail)
 	}
+	if next.State == view.Live {
+		s.said = ""
+	}
+	s.observer.state(next, s.shown, t)
 	s.shown = next
 	s.board.Put(s.member, next)
 	s.count.add(func(c *Counters) {

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/go-zeromq/zmq4"
 
@@ -18,9 +19,19 @@ import (
 	"github.com/eppctl/eppctl/internal/core/pod"
 )
 
-// perPeer is the number of connections one remote address may hold; more when
-// more than half as many members are configured there.
-const perPeer = 4
+const (
+	// perPeer is the number of connections without an owner that one remote
+	// address may hold; more when more than half as many members are configured
+	// there. Those with one are bounded by the members: a new one replaces the old.
+	perPeer = 4
+	// ownerless is how long one of them may keep a place that another needs. An
+	// idle publisher that loses it dials again: libzmq after 0.1 s.
+	ownerless = 2 * time.Second
+	// refusalEvery is how often the same refusal of one address is logged.
+	refusalEvery = time.Minute
+	// refusalsKept bounds the addresses of which that is known.
+	refusalsKept = 1024
+)
 
 // Why a publisher that dialled us was refused. The words label metrics.
 const (
@@ -72,31 +83,64 @@ type gate struct {
 	dialer  dialer
 	log     *slog.Logger
 	refused func(why string)
-	ln      net.Listener
-	ctx     context.Context
-	cancel  context.CancelFunc
-	wg      sync.WaitGroup
+	// adopt, when not nil, takes every connection, whoever it is of; set before
+	// serve. It owns src.
+	adopt  func(src FrameSource, from string)
+	ln     net.Listener
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
 
 	mu     sync.Mutex
 	claims []*claim
 	conns  map[netip.Addr]int
+	idle   map[netip.Addr][]waiting // connections without an owner, the oldest first
+	told   map[refusal]*refusals
+}
+
+// waiting is a connection that has not told yet whose it is.
+type waiting struct {
+	src   *accepted
+	since time.Time
+}
+
+// refusal is what is logged once in a while, refusals when and how often.
+type refusal struct {
+	from netip.Addr
+	why  string
+}
+
+type refusals struct {
+	logged time.Time
+	since  int // refusals not logged
 }
 
 // openGate listens at a local endpoint, tcp://host:port.
 func openGate(endpoint string, d dialer, log *slog.Logger, refused func(why string)) (*gate, error) {
-	addr, err := tcpAddress(endpoint)
+	g, err := newGate(endpoint, d, log, refused)
+	if err == nil {
+		g.serve()
+	}
+	return g, err
+}
+
+// newGate is openGate without accepting yet.
+func newGate(endpoint string, d dialer, log *slog.Logger, refused func(why string)) (*gate, error) {
+	addr, err := listenAddress(endpoint)
 	if err != nil {
 		return nil, err
 	}
-	ln, err := net.Listen("tcp", addr)
+	lc := net.ListenConfig{KeepAliveConfig: keepAlive}
+	ln, err := lc.Listen(context.Background(), "tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("event listener: %w", err)
 	}
-	g := &gate{dialer: d, log: log.With("listener", ln.Addr().String()), refused: refused, ln: ln, conns: map[netip.Addr]int{}}
+	g := &gate{dialer: d, log: log.With("listener", ln.Addr().String()), refused: refused, ln: ln, conns: map[netip.Addr]int{}, idle: map[netip.Addr][]waiting{}, told: map[refusal]*refusals{}}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
-	g.wg.Go(g.accept)
 	return g, nil
 }
+
+func (g *gate) serve() { g.wg.Go(g.accept) }
 
 // close ends the listener and every connection still without an owner.
 func (g *gate) close() {
@@ -129,7 +173,7 @@ func (g *gate) accept() {
 			continue
 		}
 		from := remoteAddr(nc)
-		if !g.enter(from) {
+		if !g.enter(from) && !(g.makeRoom(from) && g.enter(from)) {
 			nc.Close()
 			g.refuse(from, refusedLimit, nil)
 			continue
@@ -150,6 +194,9 @@ func (g *gate) enter(from netip.Addr) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	limit := 0
+	if g.adopt != nil {
+		limit = watchedPerPeer
+	}
 	for _, c := range g.claims {
 		if c.from(from) {
 			limit += 2 * len(c.ranks) // an old connection may linger beside the new
@@ -170,9 +217,70 @@ func (g *gate) exit(from netip.Addr) {
 	}
 }
 
+// refuse counts and logs a refusal, and tells the members that have this address.
 func (g *gate) refuse(from netip.Addr, why string, err error) {
 	g.refused(why)
-	g.log.Warn("refused an event publisher", "from", from, "why", why, "err", err)
+	for _, c := range g.claimants(from) {
+		for _, box := range c.ranks {
+			box.refuse(why)
+		}
+	}
+	if n, due := g.due(refusal{from, why}, time.Now()); due {
+		g.log.Warn("refused an event publisher", "from", from, "why", why, "err", err, "more_since_the_last", n)
+	}
+}
+
+// due reports whether a refusal is to be logged, and how many were not.
+func (g *gate) due(what refusal, now time.Time) (n int, due bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	r := g.told[what]
+	if r == nil {
+		if len(g.told) >= refusalsKept {
+			clear(g.told)
+		}
+		r = &refusals{}
+		g.told[what] = r
+	}
+	if now.Sub(r.logged) < refusalEvery {
+		r.since++
+		return 0, false
+	}
+	n, r.logged, r.since = r.since, now, 0
+	return n, true
+}
+
+// waits notes that a connection has no owner yet, found that this is over.
+func (g *gate) waits(from netip.Addr, src *accepted) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.idle[from] = append(g.idle[from], waiting{src, time.Now()})
+}
+
+func (g *gate) found(from netip.Addr, src *accepted) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.idle[from] = slices.DeleteFunc(g.idle[from], func(w waiting) bool { return w.src == src })
+	if len(g.idle[from]) == 0 {
+		delete(g.idle, from)
+	}
+}
+
+// makeRoom ends the oldest connection of an address that has kept a place long
+// enough without telling whose it is. Its place is taken over at once.
+func (g *gate) makeRoom(from netip.Addr) bool {
+	g.mu.Lock()
+	var oldest *accepted
+	if idle := g.idle[from]; len(idle) > 0 && time.Since(idle[0].since) >= ownerless {
+		oldest = idle[0].src
+		g.idle[from] = idle[1:]
+	}
+	g.mu.Unlock()
+	if oldest == nil {
+		return false
+	}
+	oldest.Close()
+	return true
 }
 
 // admit performs the handshake and finds the owner, which may take until the
@@ -190,9 +298,16 @@ func (g *gate) admit(nc net.Conn, from netip.Addr) {
 		return
 	}
 	src := &accepted{link: l, exit: sync.OnceFunc(func() { g.exit(from) })}
+	if g.adopt != nil {
+		g.adopt(src, nc.RemoteAddr().String())
+		return
+	}
+	g.waits(from, src)
 	box, why, err := g.owner(from, src)
+	g.found(from, src)
 	switch {
 	case box != nil && box.offer(src):
+		src.exit() // the member's inbox bounds it from here
 		return
 	case box == nil && why != "":
 		g.refuse(from, why, err)

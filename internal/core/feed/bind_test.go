@@ -2,10 +2,12 @@ package feed
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"net"
 	"net/netip"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -108,7 +110,7 @@ func TestGate(t *testing.T) {
 		waitRefused(t, refused, refusedRank)
 	})
 	t.Run("handshake", func(t *testing.T) {
-		g, refused := gateFor(t, quick)
+		g, refused := gateFor(t, Limits{Handshake: 200 * time.Millisecond})
 		nc, err := net.Dial("tcp", g.ln.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -130,6 +132,36 @@ func TestGate(t *testing.T) {
 			t.Errorf("%d refused", n)
 		}
 	})
+	t.Run("idle connections make room", func(t *testing.T) {
+		g, refused := gateFor(t, Limits{})
+		a := subscribe(t, claimOf(t, g, "a", "127.0.0.1:8000", 1).ranks[0], "").start()
+		b := subscribe(t, claimOf(t, g, "b", "127.0.0.1:8001", 1).ranks[0], "").start()
+		for range perPeer {
+			dialIn(t, g) // and says nothing
+		}
+		p := zmtp.Dial(g.ln.Addr().String(), zmtp.Options{})
+		t.Cleanup(func() { p.Close() })
+		waitRefused(t, refused, refusedLimit) // until one has kept its place for a while
+		for _, r := range []*rig{a, b} {
+			eventually(t, "told why", func() bool { return r.sub.board.Get(3).Detail == "refused: too many connections" },
+				func() string { return fmt.Sprintf("%+v", r.sub.board.Get(3)) })
+		}
+		subscribed(t, p)
+		p.Send("kv@a@m", 0, stored(1))
+		a.waitOps("+1")
+	})
+	t.Run("one address of many publishers", func(t *testing.T) {
+		g, refused := gateFor(t, Limits{})
+		for i := range 2 * perPeer {
+			name := string(rune('a' + i))
+			r := subscribe(t, claimOf(t, g, name, "10.0.0.1:8000", 1).ranks[0], "").start()
+			dialIn(t, g).Send("kv@"+name+"@m", 0, stored(1))
+			r.waitOps("+1")
+		}
+		if n := refused(); len(n) > 0 {
+			t.Errorf("refused %v", n)
+		}
+	})
 	t.Run("a new connection replaces the old one", func(t *testing.T) {
 		g, _ := gateFor(t, Limits{})
 		r := subscribe(t, claimOf(t, g, "p", "127.0.0.1:8000", 1).ranks[0], "").start()
@@ -140,6 +172,28 @@ func TestGate(t *testing.T) {
 		p.Send("", 0, stored(2))
 		r.waitOps("+1 purge +2")
 	})
+}
+
+// The same refusal is logged once a minute, with the number of those between.
+func TestRefusalsLogged(t *testing.T) {
+	g, _ := gateFor(t, Limits{})
+	at := time.Now()
+	what := refusal{why: refusedLimit}
+	for i, want := range []bool{true, false, false, true} {
+		if i == 3 {
+			at = at.Add(refusalEvery)
+		}
+		n, due := g.due(what, at)
+		if due != want || due && n != []int{0, 0, 0, 2}[i] {
+			t.Errorf("%d: %v, %d not logged", i, due, n)
+		}
+	}
+	for i := range 2 * refusalsKept {
+		g.due(refusal{why: strconv.Itoa(i)}, at)
+	}
+	if n := len(g.told); n > refusalsKept {
+		t.Errorf("%d kept", n)
+	}
 }
 
 // An inbox that nobody opens any more closes what it is given.

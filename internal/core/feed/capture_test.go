@@ -40,6 +40,75 @@ func TestFeedCaptures(t *testing.T) {
 	}
 }
 
+// The engine with two data-parallel ranks: a publisher and a cache of each, and
+// each request that names its rank is predicted from that rank's events alone.
+func TestFeedCaptureOfRanks(t *testing.T) {
+	var c *testdata.Capture
+	for _, x := range testdata.Captures(t) {
+		if x.Own && x.Ranks > 1 {
+			c = x
+		}
+	}
+	if c == nil {
+		t.Fatal("there is no capture of several ranks")
+	}
+	t.Run("KV-51 "+c.Name, func(t *testing.T) {
+		f, fleet := startFeed(t, Options{})
+		spec := pod.Spec{Name: "p", Address: "127.0.0.1:1", Model: "tiny", Engine: pod.EngineVLLM, Ranks: c.Ranks}
+		var pubs []*libzmq
+		for range c.Ranks {
+			replay := free(t)
+			p := startLibzmq(t, "bind", "127.0.0.1:*", "replay", replay)
+			pubs = append(pubs, p)
+			spec.Events = append(spec.Events, "tcp://"+strings.TrimPrefix(p.do("addr"), "addr "))
+			spec.Replay = append(spec.Replay, "tcp://"+replay)
+		}
+		f.Apply([]pod.Spec{spec})
+		members := fleet.Pods.Snapshot().ByName("p").Members
+		for _, p := range pubs {
+			p.do("subscribed")
+		}
+		sent, compared, other := 0, 0, 0
+		last := make([]int, c.Ranks) // index of the last message of each rank, +1
+		for i := range c.Requests {
+			r := &c.Requests[i]
+			for rank, p := range pubs {
+				p.do("frames %s %d %d %d", filepath.Join(c.Dir, "frames.jsonl"), sent, r.Before, rank)
+			}
+			for ; sent < r.Before; sent++ {
+				last[c.Messages[sent].Rank] = sent + 1
+			}
+			rank, named := c.Rank(r)
+			if !r.Comparable() || !named {
+				continue
+			}
+			for k, n := range last {
+				if n > 0 {
+					waitApplied(t, f, fleet, members[k], c.Messages[n-1].Seq)
+				}
+			}
+			compared++
+			q := &block.Prompt{Model: spec.Model, Salt: r.Body.Salt, Tokens: r.Tokens, Cut: -1}
+			m := members[rank]
+			if got := r.Usable(held(fleet, m, q), fleet.Index.BlockSize(m)); got != r.Cached {
+				t.Errorf("request %s on rank %d: predicted %d of %d tokens, the engine had %d", r.ID, rank, got, len(r.Tokens), r.Cached)
+			}
+			if held(fleet, members[1-rank], q) != held(fleet, m, q) {
+				other++
+			}
+		}
+		for _, n := range f.Counters() {
+			if n.RankMismatch > 0 || n.Lost > 0 || n.Batches == 0 {
+				t.Errorf("%+v", n)
+			}
+		}
+		if compared < 4 || other == 0 {
+			t.Errorf("%d requests compared, in %d of them the ranks differ", compared, other)
+		}
+		t.Logf("%d requests compared, in %d of them the ranks differ", compared, other)
+	})
+}
+
 // overLibzmq runs a capture of one rank, of which `before` messages are published
 // before the feed knows the pod, and returns how many requests it compared.
 func overLibzmq(t *testing.T, c *testdata.Capture, before int) (compared int) {
@@ -113,7 +182,17 @@ func publisherOf(t *testing.T, c *testdata.Capture) (*libzmq, pod.Spec) {
 func waitApplied(t *testing.T, f *Feed, fleet *view.Fleet, m pod.Member, seq uint64) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("message %d applied", seq), func() bool {
-		s, n := fleet.Sync.Get(m), f.Counters()[0]
-		return s.LastSeq == seq && n.Stored+n.Removed+n.Cleared > 0 && (s.State == view.Synced || s.State == view.Partial)
+		s := fleet.Sync.Get(m)
+		n := countersOf(f, m)
+		return s.LastSeq == seq && n.Stored+n.Removed+n.Cleared > 0 && (s.State == view.Live || s.State == view.Partial)
 	}, func() string { return fmt.Sprintf("%+v, %+v", fleet.Sync.Get(m), f.Counters()) })
+}
+
+func countersOf(f *Feed, m pod.Member) Counters {
+	for _, c := range f.Counters() {
+		if c.Member == m {
+			return c
+		}
+	}
+	return Counters{}
 }

@@ -3,9 +3,11 @@ package feed
 import (
 	"maps"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/eppctl/eppctl/internal/core/event"
 	"github.com/eppctl/eppctl/internal/core/pod"
 )
 
@@ -30,6 +32,7 @@ type Counters struct {
 	Removed      uint64
 	Cleared      uint64
 	Skips        map[string]uint64 // events that could not be read, by reason
+	Unknown      map[string]uint64 // what the decoder does not know, by name; at most maxUnknown of them
 	RankMismatch uint64            // batches that name another rank than their socket's
 
 	Missed     uint64            // batches that did not come live
@@ -60,10 +63,26 @@ func (n *counts) snapshot() Counters {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	c := n.c
-	for _, m := range []*map[string]uint64{&c.Faults, &c.WrongShape, &c.Skips, &c.Purges, &c.Replays} {
+	for _, m := range []*map[string]uint64{&c.Faults, &c.WrongShape, &c.Skips, &c.Unknown, &c.Purges, &c.Replays} {
 		*m = maps.Clone(*m)
 	}
 	return c
+}
+
+// maxUnknown bounds the names of one member: they come from the wire and label
+// metrics.
+const maxUnknown = 32
+
+// unknown counts what a decoder passed over.
+func (c *Counters) unknown(u event.Unknown) {
+	name := printable(strings.ToValidUTF8(u.Name, "?"), 64)
+	if _, known := c.Unknown[name]; !known && len(c.Unknown) >= maxUnknown-1 {
+		name = event.OtherUnknown
+	}
+	if c.Unknown == nil {
+		c.Unknown = map[string]uint64{}
+	}
+	c.Unknown[name] += uint64(u.Count)
 }
 
 // inc counts one under a word.

@@ -3,11 +3,13 @@ package feed
 import (
 	"bytes"
 	"context"
+	"log/slog"
 	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/eppctl/eppctl/internal/core/recording"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
 )
 
@@ -24,23 +26,28 @@ const (
 type Devices struct {
 	client *http.Client
 	now    func() int64 // ns
+	log    *slog.Logger
 	urls   []string
+	hub    *recording.Hub // hears of the pages; nil = nobody does
 
 	mu    sync.Mutex // pages; merge
 	pages []devicePage
-	byPod atomic.Pointer[map[string]telemetry.Device] // by pod.Spec.Device
+	known atomic.Pointer[telemetry.Devices]
 }
 
 type devicePage struct {
 	at   int64 // ns, 0 = none yet
 	gpus []telemetry.GPU
-	err  string // of the last scrape
+	// failing says that the last scrape failed; the devices are those of the
+	// last good one.
+	failing bool
 }
 
-// NewDevices watches the exporters at these URLs.
-func NewDevices(client *http.Client, now func() int64, urls ...string) *Devices {
-	d := &Devices{client: client, now: now, urls: urls, pages: make([]devicePage, len(urls))}
-	d.byPod.Store(&map[string]telemetry.Device{})
+// NewDevices watches the exporters at these URLs. That one cannot be read, and
+// that it can again, goes to log.
+func NewDevices(client *http.Client, now func() int64, log *slog.Logger, urls ...string) *Devices {
+	d := &Devices{client: client, now: now, log: log, urls: urls, pages: make([]devicePage, len(urls))}
+	d.known.Store(telemetry.NewDevices(nil))
 	return d
 }
 
@@ -56,43 +63,67 @@ func (d *Devices) Run(ctx context.Context) {
 	wg.Wait()
 }
 
-// Of returns the health of a pod's devices, named by its "namespace/pod"; Known
-// is false when no exporter tells about them.
-func (d *Devices) Of(device string) telemetry.Device { return (*d.byPod.Load())[device] }
-
-// Errors returns the last error per exporter URL; exporters that answer are
-// left out.
-func (d *Devices) Errors() map[string]string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	failing := map[string]string{}
-	for i, p := range d.pages {
-		if p.err != "" {
-			failing[d.urls[i]] = p.err
-		}
-	}
-	return failing
-}
+// Of returns the health of a pod's devices by pod.Spec.Device; Known is false
+// when no exporter tells about them.
+func (d *Devices) Of(device string) telemetry.Device { return d.known.Load().Of(device) }
 
 func (d *Devices) scrape(ctx context.Context, i int, buf *bytes.Buffer) error {
-	ctx, cancel := context.WithTimeout(ctx, deviceInterval)
+	within, cancel := context.WithTimeout(ctx, deviceInterval)
 	defer cancel()
 	at := d.now()
-	text, err := fetchPage(ctx, d.client, d.urls[i], 0, buf)
+	text, err := fetchPage(within, d.client, d.urls[i], 0, buf)
+	if ctx.Err() != nil { // our own end, not the exporter's failure
+		return err
+	}
+	if err == nil {
+		d.tell(i, text, at)
+		err = d.read(i, text, at)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := &d.pages[i]
-	if err == nil {
-		var gpus []telemetry.GPU
-		if gpus, err = telemetry.ParseGPUs(text, p.gpus); err == nil {
-			*p = devicePage{at: at, gpus: gpus}
-		}
+	switch {
+	case err != nil && !p.failing:
+		d.log.Warn("device exporter cannot be read: its devices turn unknown", "exporter", hostOf(d.urls[i]), "after", deviceKnown, "err", err)
+	case err == nil && p.failing:
+		d.log.Info("device exporter can be read again", "exporter", hostOf(d.urls[i]))
 	}
-	if err != nil {
-		p.err = err.Error()
-	}
+	p.failing = err != nil
 	d.merge(at)
 	return err
+}
+
+// read takes an exporter's page, asked for at a time in ns.
+func (d *Devices) read(i int, text []byte, at int64) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p := &d.pages[i]
+	gpus, err := telemetry.ParseGPUs(text, p.gpus, at)
+	if err != nil {
+		return err
+	}
+	p.at, p.gpus = at, gpus
+	d.merge(at)
+	return nil
+}
+
+// grow makes room for the page of one more exporter and returns its number.
+func (d *Devices) grow() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pages = append(d.pages, devicePage{})
+	return len(d.pages) - 1
+}
+
+// tell hands a page to the hub, if anybody looks on.
+func (d *Devices) tell(i int, text []byte, at int64) {
+	if d.hub == nil || !d.hub.Watched() {
+		return
+	}
+	d.hub.Publish(&recording.Record{
+		Type: recording.TypePage, At: at, Status: http.StatusOK, Body: bytes.Clone(text),
+		Pod: &recording.Pod{Name: hostOf(d.urls[i]), Addr: hostOf(d.urls[i]), Direction: recording.Exporter},
+	})
 }
 
 // merge joins all pages that still count. Clocks are compared over the whole
@@ -104,14 +135,5 @@ func (d *Devices) merge(now int64) {
 			all = append(all, p.gpus...)
 		}
 	}
-	clocks := telemetry.MedianClocks(all)
-	byPod := map[string]telemetry.Device{}
-	for i := range all {
-		ns, pod := all[i].Namespace, all[i].Pod
-		name := ns + "/" + pod
-		if _, done := byPod[name]; !done && pod != "" {
-			byPod[name] = telemetry.Join(all, ns, pod, clocks)
-		}
-	}
-	d.byPod.Store(&byPod)
+	d.known.Store(telemetry.NewDevices(all))
 }

@@ -1,9 +1,12 @@
 package feed
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -45,7 +48,8 @@ func TestDevices(t *testing.T) {
 		net := newPipes()
 		srv := &http.Server{Handler: h}
 		client := &http.Client{Transport: &http.Transport{DialContext: net.dial}}
-		d := NewDevices(client, func() int64 { return time.Now().UnixNano() }, "http://node/one", "http://node/two")
+		var log bytes.Buffer
+		d := NewDevices(client, Now, slog.New(slog.NewTextHandler(&log, nil)), "http://node/one", "http://node/two")
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { srv.Serve(net) })
@@ -75,8 +79,8 @@ func TestDevices(t *testing.T) {
 		down.Store(true)
 		time.Sleep(deviceKnown / 2)
 		synctest.Wait()
-		if !d.Of("ns/hot").Throttled || d.Errors()["http://node/two"] != "HTTP 503: gone" {
-			t.Errorf("a short failure forgets the devices: %v", d.Errors())
+		if !d.Of("ns/hot").Throttled {
+			t.Error("a short failure forgets the devices")
 		}
 		time.Sleep(deviceKnown)
 		synctest.Wait()
@@ -85,6 +89,18 @@ func TestDevices(t *testing.T) {
 		}
 		if !d.Of("ns/a").Known {
 			t.Error("one exporter's failure takes the other's devices")
+		}
+		down.Store(false)
+		time.Sleep(2 * deviceInterval)
+		synctest.Wait()
+		if got := d.Of("ns/hot,ns/a"); !got.Throttled || Now()-got.At > int64(2*deviceInterval) {
+			t.Errorf("back again: %+v", got)
+		}
+		d.mu.Lock() // what is logged, is logged under it
+		defer d.mu.Unlock()
+		said := log.String()
+		if strings.Count(said, "level=WARN") != 1 || strings.Count(said, "level=INFO") != 1 || !strings.Contains(said, "HTTP 503: gone") {
+			t.Errorf("logged:\n%s", said)
 		}
 	})
 }

@@ -163,13 +163,13 @@ const hintEventsOn = `start the engine with --kv-events-config '{"enable_kv_cach
 
 // events takes the endpoints at which the publishers listen, per rank.
 func (m *merge) events() {
-	configured := len(m.pod.Events) > 0 || m.pod.Bind != ""
+	configured := m.pod.HasEvents()
 	on := slices.ContainsFunc(m.told.events, func(s eventSource) bool { return s.on })
 	switch {
 	case m.told.aboutEvents.outcome != given:
 		if !configured && m.told.aboutEvents.outcome != failed {
 			m.report(SeverityWarning, "no-event-source", "events", "", "",
-				"this engine does not tell its event ports: set events, or it is routed to by load alone")
+				m.hintEvents())
 		}
 		return
 	case len(m.told.events) == 0: // a render server has no cache
@@ -196,7 +196,15 @@ func (m *merge) events() {
 			"the engine never dials: use events instead")
 		return
 	}
-	m.pod.Events = m.fill("events", m.pod.Events, dial)
+	m.pod.Events = m.fill("events", "events-differ", m.pod.Events, dial)
+}
+
+// hintEvents says what makes an engine's events known that tells nothing of them.
+func (m *merge) hintEvents() string {
+	if m.pod.Engine == pod.EngineTRTLLM {
+		return "this engine does not tell where its events are: set events, or events_pull for releases without a publisher, or it is routed to by load alone"
+	}
+	return "this engine does not tell its event ports: set events, or it is routed to by load alone"
 }
 
 // dialsIn reports a publisher that connects to the subscriber.
@@ -232,12 +240,13 @@ func (m *merge) replay() {
 		dial = append(dial, to)
 	}
 	if len(dial) > 0 {
-		m.pod.Replay = m.fill("replay", m.pod.Replay, dial)
+		m.pod.Replay = m.fill("replay", "replay-differ", m.pod.Replay, dial)
 	}
 }
 
-// fill returns the configured endpoints, or the told ones if there are none.
-func (m *merge) fill(field string, configured, dial []string) []string {
+// fill returns the configured endpoints, or the told ones if there are none; code
+// is that of a difference.
+func (m *merge) fill(field, code string, configured, dial []string) []string {
 	if len(configured) == 0 {
 		if len(dial) != max(m.pod.Ranks, 1) {
 			return nil // ranks-differ is reported; which rank is which is not known
@@ -246,7 +255,7 @@ func (m *merge) fill(field string, configured, dial []string) []string {
 	}
 	for i := range min(len(configured), len(dial)) {
 		if !samePort(configured[i], dial[i]) {
-			m.report(SeverityWarning, field+"-differ", field, configured[i], dial[i], "rank "+strconv.Itoa(i))
+			m.report(SeverityWarning, code, field, configured[i], dial[i], "rank "+strconv.Itoa(i))
 		}
 	}
 	return configured

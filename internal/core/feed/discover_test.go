@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -302,13 +301,25 @@ func TestDiscoverContradictions(t *testing.T) {
 	}
 }
 
-func TestDiscoverNobodyThere(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+func TestMetricsURL(t *testing.T) {
+	for _, c := range []struct {
+		engine              pod.Engine
+		address, host, want string
+	}{
+		{pod.EngineVLLM, "10.0.0.1:8000", "10.0.0.1", "http://10.0.0.1:8000/metrics"},
+		{pod.EngineUnknown, "[fd00::1]:8000", "fd00::1", "http://[fd00::1]:8000/metrics"},
+		{pod.EngineSGLang, "[fd00::1]:30000", "fd00::1", "http://[fd00::1]:30000/metrics"},
+		{pod.EngineTriton, "[fd00::1]:8000", "fd00::1", "http://[fd00::1]:8002/metrics"},
+		{pod.EngineTRTLLM, "[fd00::1]:8000", "fd00::1", "http://[fd00::1]:8000/prometheus/metrics"},
+	} {
+		if got := metricsURL(c.engine, c.address, c.host); got != c.want {
+			t.Errorf("%s at %s: %s, want %s", c.engine, c.address, got, c.want)
+		}
 	}
-	ln.Close()
-	spec := pod.Spec{Name: "p", Address: ln.Addr().String(), Ranks: 1, Model: "m"}
+}
+
+func TestDiscoverNobodyThere(t *testing.T) {
+	spec := pod.Spec{Name: "p", Address: testdata.Deaf(t), Ranks: 1, Model: "m"}
 	got, findings, err := Discover(t.Context(), &http.Client{}, spec)
 	if err == nil || findings != nil || !reflect.DeepEqual(got, spec) {
 		t.Errorf("%+v, %v, %v", got, findings, err)

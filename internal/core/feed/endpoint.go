@@ -25,7 +25,7 @@ var errLoopback = errors.New("listens on its own loopback only")
 
 // dialTo turns an endpoint at which the engine listens into the one to dial.
 func dialTo(endpoint, podHost string) (string, error) {
-	host, port, err := splitEndpoint(endpoint)
+	host, port, err := pod.SplitEndpoint(endpoint)
 	if err != nil {
 		return "", err
 	}
@@ -38,31 +38,60 @@ func dialTo(endpoint, podHost string) (string, error) {
 	return "tcp://" + net.JoinHostPort(host, strconv.Itoa(port)), nil
 }
 
-// splitEndpoint takes tcp://host:port apart. Unlike net.SplitHostPort it takes
-// the unbracketed :: that engines accept.
-func splitEndpoint(endpoint string) (host string, port int, err error) {
-	rest, ok := strings.CutPrefix(endpoint, "tcp://")
-	if !ok {
-		return "", 0, fmt.Errorf("endpoint %q: only tcp:// can be reached from here", endpoint)
-	}
-	i := strings.LastIndexByte(rest, ':')
-	if i < 0 {
-		return "", 0, fmt.Errorf("endpoint %q has no port", endpoint)
-	}
-	port, err = strconv.Atoi(rest[i+1:])
-	if err != nil || port < 1 || port > 65535 {
-		return "", 0, fmt.Errorf("endpoint %q: port %q is not 1 to 65535", endpoint, rest[i+1:])
-	}
-	return strings.Trim(rest[:i], "[]"), port, nil
-}
-
 // shifted adds a rank to the port, as the engines do for data-parallel ranks.
 func shifted(endpoint string, rank int) string {
-	host, port, err := splitEndpoint(endpoint)
+	host, port, err := pod.SplitEndpoint(endpoint)
 	if err != nil {
 		return endpoint
 	}
 	return tcpEndpoint(host, port, rank)
+}
+
+// Endpoint reads the endpoint of a publisher that is to be dialled and returns it as
+// tcp://host:port.
+func Endpoint(text string) (string, error) {
+	host, port, err := pod.SplitEndpoint(text)
+	if err != nil {
+		return "", err
+	}
+	if ip, err := netip.ParseAddr(host); host == "" || host == "*" || err == nil && ip.IsUnspecified() {
+		return "", fmt.Errorf("endpoint %q names no host to dial: every address of a machine can only be listened at", text)
+	}
+	return "tcp://" + net.JoinHostPort(host, strconv.Itoa(port)), nil
+}
+
+// ListenEndpoint reads an endpoint of this machine to listen at: tcp://*:port,
+// :port, host:port. Port 0 lets the system choose.
+func ListenEndpoint(text string) (string, error) {
+	some, chosen := strings.CutSuffix(text, ":0")
+	if chosen {
+		some += ":1"
+	} else {
+		some = text
+	}
+	host, port, err := pod.SplitEndpoint(some)
+	if err != nil {
+		return "", err
+	}
+	if _, err := netip.ParseAddr(host); err != nil && host != "" && host != "*" && host != "localhost" {
+		return "", fmt.Errorf("endpoint %q: %q is not an address of this machine; * is all of them", text, host)
+	}
+	if host == "" {
+		host = "*"
+	}
+	if chosen {
+		port = 0
+	}
+	return "tcp://" + net.JoinHostPort(host, strconv.Itoa(port)), nil
+}
+
+// listenAddress is what net.Listen calls an endpoint of ListenEndpoint.
+func listenAddress(endpoint string) (string, error) {
+	at, err := ListenEndpoint(endpoint)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimPrefix(strings.TrimPrefix(at, "tcp://"), "*"), nil
 }
 
 func loopback(host string) bool {
@@ -72,7 +101,7 @@ func loopback(host string) bool {
 
 // samePort compares endpoints by port: the same host has many names.
 func samePort(a, b string) bool {
-	_, p, err1 := splitEndpoint(a)
-	_, q, err2 := splitEndpoint(b)
+	_, p, err1 := pod.SplitEndpoint(a)
+	_, q, err2 := pod.SplitEndpoint(b)
 	return err1 == nil && err2 == nil && p == q
 }

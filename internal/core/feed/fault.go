@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 )
 
 // Fault is why a connection could not be made or ended. The words are stable:
@@ -22,6 +23,7 @@ const (
 	FaultTruncated Fault = "truncated" // closed inside a message
 	FaultTimeout   Fault = "timeout"   // no sign of life, or stalled inside a message
 	FaultOversize  Fault = "oversize"  // a frame or message above its limit
+	FaultRefused   Fault = "refused"   // we turned a publisher away that may have been this member's
 	FaultClosed    Fault = "closed"    // by us
 )
 
@@ -31,8 +33,37 @@ type linkError struct {
 	err   error
 }
 
-func (e *linkError) Error() string { return fmt.Sprintf("%s: %v", e.fault, e.err) }
+func (e *linkError) Error() string { return fmt.Sprintf("%s: %s", e.fault, inWords(e.err)) }
 func (e *linkError) Unwrap() error { return e.err }
+
+// library takes away what zmq4 puts before every cause: its name, and that it was
+// making a connection.
+var library = strings.NewReplacer(
+	"zmq4: ", "", "could not open a ZMTP connection: ", "", "could not initialize ZMTP connection: ", "",
+	"could not exchange greetings: ", "", "could not recv greeting: ", "", "could not send greeting: ", "",
+)
+
+// inWords says an error without what is said beside it, the address, and without
+// what differs from one attempt to the next, our own port: the same failure reads
+// the same.
+func inWords(err error) string {
+	var name *net.DNSError
+	var op *net.OpError
+	var call *os.SyscallError
+	switch {
+	case errors.As(err, &name):
+		return name.Err + ": " + name.Name
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "no answer in time"
+	case errors.As(err, &call):
+		return call.Err.Error()
+	case errors.As(err, &op):
+		return inWords(op.Err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "closed by the other side"
+	}
+	return library.Replace(err.Error())
+}
 
 // faultOf returns the fault an error of this package carries.
 func faultOf(err error) Fault {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/recording"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
 
@@ -33,6 +34,20 @@ type Options struct {
 	// DeviceExporters are the URLs of the nodes' DCGM exporters; the pods' Device
 	// says whose accelerators they are.
 	DeviceExporters []string
+
+	// Hub hears what the event streams bring; nil = nobody does. Discard leaves
+	// the index out: events are decoded and counted, and that is all.
+	Hub     *recording.Hub
+	Discard bool
+	// Watcher hears the events that enter the index; nil = nobody does.
+	Watcher EventWatcher
+	// Pages lets the hub hear the metrics pages too.
+	Pages bool
+	// NoReplay asks no replay port: engines answer there on the thread that
+	// publishes, which whoever only looks on should not hold up.
+	NoReplay bool
+	// ReplayFrom is the first batch that replay ports are asked for; 0 = all there are.
+	ReplayFrom uint64
 
 	Limits       Limits        // of event connections
 	ResolveEvery time.Duration // between two look-ups of a DNS name; default 30 s
@@ -102,7 +117,11 @@ func New(f *view.Fleet, o Options) *Feed {
 	fd := &Feed{fleet: f, opts: o, replayer: newReplayer(d), pods: map[string]*keeper{}, roomEvery: roomEvery}
 	fd.gates = gates{dialer: d, log: o.Log, open: map[string]*gate{}, refused: map[string]uint64{}}
 	fd.ctx, fd.cancel = context.WithCancel(context.Background())
-	fd.devices = NewDevices(o.HTTP, Now, o.DeviceExporters...)
+	fd.scrapes.blind.log = o.Log
+	fd.devices = NewDevices(o.HTTP, Now, o.Log, o.DeviceExporters...)
+	if o.Pages {
+		fd.devices.hub = o.Hub
+	}
 	fd.wg.Go(func() { fd.devices.Run(fd.ctx) })
 	fd.wg.Go(fd.sweep)
 	return fd
@@ -166,9 +185,10 @@ func normal(s pod.Spec) pod.Spec {
 }
 
 // samePod reports whether two specs differ in nothing that makes a pod another
-// one; role, adapters and context length may change under way.
+// one; role, adapters, context length and what is believed of its blocks may change
+// under way.
 func samePod(a, b pod.Spec) bool {
-	a.Role, a.Adapters, a.MaxContext = b.Role, b.Adapters, b.MaxContext
+	a.Role, a.Adapters, a.MaxContext, a.BlockSize = b.Role, b.Adapters, b.MaxContext, b.BlockSize
 	return reflect.DeepEqual(a, b)
 }
 

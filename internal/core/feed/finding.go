@@ -26,7 +26,12 @@ type Finding struct {
 }
 
 func (f Finding) String() string {
-	s := fmt.Sprintf("%s: pod %s: %s", f.Severity, f.Pod, f.Code)
+	return fmt.Sprintf("%s: pod %s: %s", f.Severity, f.Pod, f.text())
+}
+
+// text is the finding without its severity and pod, for where both stand already.
+func (f Finding) text() string {
+	s := f.Code
 	if f.Field != "" {
 		s += ": " + f.Field
 	}

@@ -3,15 +3,18 @@ package feed
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/go-zeromq/zmq4"
 
 	"github.com/eppctl/eppctl/internal/sim/zmtp"
+	"github.com/eppctl/eppctl/internal/testdata"
 )
 
 // wire is a net.Conn whose peer has written everything already, in pieces of
@@ -35,6 +38,21 @@ func (*wire) SetReadDeadline(time.Time) error  { return nil }
 func (*wire) SetWriteDeadline(time.Time) error { return nil }
 
 const fuzzBytes = 1 << 20
+
+// What a stream may make a link allocate: room for the one message that a header
+// announces and that never comes, buffers, and for a frame of two bytes a message
+// of 170 and its place in the test's list.
+const (
+	allocFloor   = fuzzBytes + 256<<10
+	allocPerByte = 256
+)
+
+// receiveBounded is receiveAll under a bound of what it allocates.
+func receiveBounded(t *testing.T, stream []byte, piece int) (messages [][][]byte, err error) {
+	t.Helper()
+	testdata.Bounded(t, uint64(allocFloor+allocPerByte*len(stream)), func() { messages, err = receiveAll(t, stream, piece) })
+	return messages, err
+}
 
 // receiveAll opens a link over what the peer wrote and receives to the end,
 // holding every message against the limits.
@@ -61,53 +79,231 @@ func receiveAll(t *testing.T, stream []byte, piece int) (messages [][][]byte, er
 	}
 }
 
-// ZF-42: whatever follows a handshake ends in a typed error, and is read the
-// same in one piece and byte by byte.
-func FuzzGuardAfterHandshake(f *testing.F) {
+// receiveByZMQ4 is the same by zmq4's own means.
+func receiveByZMQ4(t *testing.T, stream []byte) (messages [][][]byte) {
+	d := dialer{lim: Limits{MessageBytes: fuzzBytes}}
+	l, err := d.open(context.Background(), &wire{r: bytes.NewReader(stream)}, zmq4.Sub, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for {
+		msg, err := l.conn.RecvMsg()
+		switch {
+		case err != nil:
+			return messages
+		case msg.Type == zmq4.CmdMsg:
+			messages = append(messages, nil)
+		default:
+			messages = append(messages, msg.Frames)
+		}
+	}
+}
+
+// streams are what publishers send behind a handshake, and what breaks it.
+func streams() [][]byte {
 	msg := zmtp.AppendMessage(nil, []byte("kv@p@m"), make([]byte, 8), stored(1))
-	f.Add(msg)
-	f.Add(zmtp.AppendMessage(msg, make([]byte, 300)))
-	f.Add(zmtp.AppendCommand(bytes.Clone(msg), "PING", []byte("\x00\x00ctx")))
-	f.Add(msg[:len(msg)-1])
-	f.Add([]byte{flagLong, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
-	f.Add([]byte{flagLong | flagMore, 0, 0, 0, 0, 0, 0x0f, 0xff, 0xff})
-	f.Add(bytes.Repeat([]byte{flagMore, 0}, 20))
-	f.Add([]byte{flagCommand, 0})
-	f.Add([]byte{0xf8, 1, 'x'})
-	hello := append(zmtp.Greeting(1), zmtp.Ready("PUB")...)
+	return [][]byte{
+		msg,
+		zmtp.AppendMessage(msg, make([]byte, 300)),
+		zmtp.AppendMessage(nil, nil, binary.BigEndian.AppendUint64(nil, 7), stored(1)),              // a replay's answer
+		zmtp.AppendMessage(nil, nil, []byte("t"), binary.BigEndian.AppendUint64(nil, 7), stored(1)), // with a topic
+		zmtp.AppendMessage(zmtp.AppendMessage(nil, nil, endMarker, nil), nil, nil, endMarker, nil),
+		zmtp.AppendCommand(bytes.Clone(msg), "PING", []byte("\x00\x00ctx")),
+		zmtp.AppendCommand(bytes.Clone(msg), "PONG", nil),
+		msg[:len(msg)-1],
+		{flagLong, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff},
+		{flagLong, 0, 0, 0, 0, 0x10, 0, 0, 0},                                         // 256 MiB that could be had
+		bytes.Repeat([]byte{flagMore | flagLong, 0, 0, 0, 0, 0, 0x0f, 0xff, 0xff}, 2), // two together beyond the limit
+		{flagLong | flagMore, 0, 0, 0, 0, 0, 0x0f, 0xff, 0xff},
+		bytes.Repeat([]byte{flagMore, 0}, 20),
+		{flagCommand, 0},
+		{0xf8, 1, 'x'},
+	}
+}
+
+// checkStream holds what follows a handshake against the promise: it ends in a
+// typed error, and is read the same in one piece, byte by byte and by zmq4.
+func checkStream(t *testing.T, tail []byte) {
+	t.Helper()
+	stream := append(append(zmtp.Greeting(1), zmtp.Ready("PUB")...), tail...)
+	whole, err1 := receiveBounded(t, stream, 0)
+	split, err2 := receiveBounded(t, stream, 1)
+	if len(whole) != len(split) || faultOf(err1) != faultOf(err2) {
+		t.Errorf("%d messages, %v in one piece; %d, %v byte by byte", len(whole), err1, len(split), err2)
+	}
+	theirs := receiveByZMQ4(t, stream)
+	if !slices.EqualFunc(whole, theirs, func(a, b [][]byte) bool {
+		return (a == nil) == (b == nil) && slices.EqualFunc(a, b, bytes.Equal)
+	}) {
+		t.Errorf("%q, by zmq4 %q", whole, theirs)
+	}
+	if f := faultOf(err1); f == FaultHandshake || f == FaultTimeout {
+		t.Errorf("fault %v", err1)
+	}
+}
+
+func FuzzGuardAfterHandshake(f *testing.F) {
+	for _, s := range streams() {
+		f.Add(s)
+	}
 	f.Fuzz(func(t *testing.T, tail []byte) {
-		if len(tail) > 64<<10 {
-			return
-		}
-		stream := append(bytes.Clone(hello), tail...)
-		whole, err1 := receiveAll(t, stream, 0)
-		split, err2 := receiveAll(t, stream, 1)
-		if len(whole) != len(split) || faultOf(err1) != faultOf(err2) {
-			t.Errorf("%d messages, %v in one piece; %d, %v byte by byte", len(whole), err1, len(split), err2)
-		}
-		if f := faultOf(err1); f == FaultHandshake || f == FaultTimeout {
-			t.Errorf("fault %v", err1)
+		if len(tail) <= 64<<10 {
+			checkStream(t, tail)
 		}
 	})
 }
 
-// ZF-42, ZF-12: any handshake is accepted or a typed error.
-func FuzzOpen(f *testing.F) {
-	for _, socket := range []string{"PUB", "XPUB", "ROUTER", "FOO"} {
-		f.Add(append(zmtp.Greeting(1), zmtp.Ready(socket)...))
+// handshakes are what peers open a connection with.
+func handshakes() [][]byte {
+	greeted := func(minor byte, rest ...byte) []byte { return append(zmtp.Greeting(minor), rest...) }
+	ready := func(body string) []byte { return zmtp.AppendCommand(zmtp.Greeting(1), "READY", []byte(body)) }
+	all := [][]byte{
+		zmtp.AppendCommand(zmtp.Greeting(0), "READY", nil),
+		ready("\x02ab"), // a key that fills the rest
+		ready("\x0bSocket-Type\x00\x00\x00\x03PUB\x08Identity\x00\x00\x00\x00"),
+		ready("\x0bsocket-type\x00\x00\x00\x04XPUB"),
+		ready("\x0bSocket-Type\xff\xff\xff\xffPUB"), // a value longer than there is
+		ready("\x00\x00\x00\x00\x00"),
+		zmtp.AppendCommand(zmtp.Greeting(1), "ERROR", []byte("\x03no!")),
+		zmtp.AppendMessage(zmtp.Greeting(1), []byte("no command")),
+		[]byte("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"),
+		zmtp.Greeting(1)[:40],
+		greeted(1, flagCommand|flagLong, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff),
 	}
-	f.Add(zmtp.AppendCommand(zmtp.Greeting(0), "READY", nil))
-	f.Add(zmtp.AppendCommand(zmtp.Greeting(1), "READY", []byte("\x02ab")))
-	f.Add(zmtp.AppendCommand(zmtp.Greeting(1), "ERROR", []byte("\x03no!")))
-	f.Add([]byte("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"))
-	f.Add(zmtp.Greeting(1)[:40])
-	f.Add(append(zmtp.Greeting(1), flagCommand|flagLong, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff))
+	for _, socket := range []string{"PUB", "XPUB", "ROUTER", "FOO"} {
+		all = append(all, greeted(1, zmtp.Ready(socket)...))
+	}
+	return all
+}
+
+// checkHandshake: any is accepted, or ends in a typed error.
+func checkHandshake(t *testing.T, stream []byte) {
+	t.Helper()
+	if _, err := receiveBounded(t, stream, 0); err == nil || err == io.EOF {
+		t.Errorf("error %v", err)
+	}
+}
+
+func FuzzOpen(f *testing.F) {
+	for _, s := range handshakes() {
+		f.Add(s)
+	}
 	f.Fuzz(func(t *testing.T, stream []byte) {
-		if len(stream) > 64<<10 {
-			return
+		if len(stream) <= 64<<10 {
+			checkHandshake(t, stream)
 		}
-		if _, err := receiveAll(t, stream, 0); err == nil || err == io.EOF {
-			t.Errorf("error %v", err)
+	})
+}
+
+// What the fuzz targets look for, a little of it in every run of the tests.
+func TestAnyBytes(t *testing.T) {
+	const each = 300
+	mutants := func(t *testing.T, seeds [][]byte, check func(*testing.T, []byte)) {
+		r := rand.New(rand.NewPCG(42, 42))
+		for _, s := range seeds {
+			check(t, s)
+			for range each {
+				m := bytes.Clone(s)
+				for range 1 + r.IntN(4) {
+					if len(m) == 0 {
+						break
+					}
+					switch i := r.IntN(len(m)); r.IntN(4) {
+					case 0:
+						m[i] = byte(r.Uint32())
+					case 1:
+						m = m[:i]
+					case 2:
+						m = append(m[:i:i], append([]byte{byte(r.Uint32())}, m[i:]...)...)
+					case 3:
+						o := seeds[r.IntN(len(seeds))]
+						m = append(m, o[r.IntN(len(o)):]...)
+					}
+				}
+				check(t, m)
+			}
+		}
+	}
+	t.Run("ZF-42 behind a handshake", func(t *testing.T) { mutants(t, streams(), checkStream) })
+	t.Run("ZF-42 handshakes", func(t *testing.T) { mutants(t, handshakes(), checkHandshake) })
+	t.Run("ZF-42 answers of a replay port", func(t *testing.T) { mutants(t, replayReplies(), checkReplies) })
+}
+
+// endMarker is the sequence frame of the last answer.
+var endMarker = bytes.Repeat([]byte{0xff}, 8)
+
+// replayReplies are what replay ports write behind a handshake, in both layouts.
+func replayReplies() [][]byte {
+	seq := func(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
+	var bare, topic []byte
+	for i := range uint64(3) {
+		bare = zmtp.AppendMessage(bare, nil, seq(i), stored(i))
+		topic = zmtp.AppendMessage(topic, nil, []byte("kv@p@m"), seq(i), stored(i))
+	}
+	return [][]byte{
+		zmtp.AppendMessage(bytes.Clone(bare), nil, endMarker, nil), // vLLM 0.23.0
+		zmtp.AppendMessage(topic, nil, nil, endMarker, nil),        // vLLM 0.32.0, SGLang 0.5.23
+		bare,
+		zmtp.AppendMessage(nil, nil, nil, endMarker, nil),
+		zmtp.AppendMessage(nil, nil, seq(5), stored(5)),
+		zmtp.AppendMessage(nil, []byte("one frame")),
+		zmtp.AppendMessage(nil, nil, []byte{1, 2, 3}, nil),
+		zmtp.AppendCommand(nil, "PING", []byte("\x00\x00")),
+	}
+}
+
+// checkReplies holds one round of a replay against the promise: batches come in
+// order, each once, and the round ends.
+func checkReplies(t *testing.T, tail []byte) {
+	t.Helper()
+	stream := append(append(zmtp.Greeting(1), zmtp.Ready("ROUTER")...), tail...)
+	l, err := dialer{lim: Limits{MessageBytes: fuzzBytes}}.open(context.Background(), &wire{r: bytes.NewReader(stream)}, zmq4.Dealer, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var q sequence
+	q.canReplay = true
+	q.up(1)
+	m := machine{t: t, q: &q}
+	ask(l, 0, &m)
+}
+
+// machine is a taker that holds what a sequence machine applies against the
+// promise.
+type machine struct {
+	t    *testing.T
+	q    *sequence
+	want uint64
+}
+
+func (m *machine) take(a replayed, first bool) verdict {
+	st := m.q.replayed(a.seq, digest(a.payload), first, 1)
+	v := verdict{next: m.q.next()}
+	switch st.do {
+	case apply:
+		if a.seq < m.want || a.seq > m.want && !first {
+			m.t.Errorf("batch %d applied, %d is next", a.seq, m.want)
+		}
+		m.want = a.seq + 1
+	case hole:
+		v.do = again
+	case reject:
+		v.do = refused
+	}
+	return v
+}
+
+func (m *machine) over(ending, bool) (uint64, bool) { return m.q.from(), true }
+
+func FuzzReplies(f *testing.F) {
+	for _, a := range replayReplies() {
+		f.Add(a)
+	}
+	f.Fuzz(func(t *testing.T, tail []byte) {
+		if len(tail) <= 64<<10 {
+			checkReplies(t, tail)
 		}
 	})
 }

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"errors"
 	"sync"
 )
 
@@ -13,7 +14,9 @@ type inbox struct {
 	waiting FrameSource
 	current FrameSource
 	closed  bool
+	refused string        // why a publisher with the member's address was turned away, "" = none was
 	ready   chan struct{} // capacity 1
+	said    string        // open's own: the refusal it returned last
 }
 
 func newInbox() *inbox { return &inbox{ready: make(chan struct{}, 1)} }
@@ -31,19 +34,36 @@ func (b *inbox) offer(src FrameSource) bool {
 	if b.current != nil {
 		b.current.Close()
 	}
-	b.waiting = src
+	b.waiting, b.refused = src, ""
 	signal(b.ready)
 	return true
+}
+
+// refuse tells whoever waits that a publisher was turned away that may have been
+// this member's.
+func (b *inbox) refuse(why string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.waiting == nil && b.refused == "" {
+		b.refused = why
+		signal(b.ready)
+	}
 }
 
 func (b *inbox) open(ctx context.Context) (FrameSource, error) {
 	for {
 		b.mu.Lock()
 		b.current, b.waiting = b.waiting, nil
-		src := b.current
+		src, refused := b.current, b.refused
+		b.refused = ""
 		b.mu.Unlock()
 		if src != nil {
+			b.said = ""
 			return src, nil
+		}
+		if refused != "" && refused != b.said {
+			b.said = refused
+			return nil, &linkError{FaultRefused, errors.New(refused)}
 		}
 		select {
 		case <-b.ready:

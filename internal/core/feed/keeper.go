@@ -1,6 +1,8 @@
 package feed
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/eppctl/eppctl/internal/core/index"
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/recording"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
 )
 
@@ -41,6 +44,9 @@ type keeper struct {
 	// confined: the table has no room for the ranks the engine tells, so the pod
 	// has those configured and no streams but those.
 	confined bool
+	// as and said are what a hub hears of the pod: under which name, and what last.
+	as   *recording.Pod
+	said []byte
 
 	mu       sync.Mutex
 	subs     []*subscriber // by rank; nil until an event source is known
@@ -136,7 +142,35 @@ func (k *keeper) register() error {
 		p, err = k.feed.fleet.Pods.Add(k.spec, k.addr)
 	}
 	k.pod = p
+	if err == nil {
+		k.as, k.said = &recording.Pod{Name: k.spec.Name, Addr: k.spec.Address, Ranks: len(p.Members)}, nil
+		k.tell()
+	}
 	return err
+}
+
+// tell says what is known of the pod to the hub, if that is news.
+func (k *keeper) tell() {
+	body, err := encodeSpec(&k.spec, k.addr)
+	if err != nil || bytes.Equal(body, k.said) {
+		return
+	}
+	k.said = body
+	k.publish(recording.TypeSpec, body)
+}
+
+// withdraw tells the hub that the pod leaves.
+func (k *keeper) withdraw() {
+	k.publish(recording.TypeSpec, []byte("null"))
+	if hub := k.feed.opts.Hub; hub != nil {
+		hub.Close(k.as)
+	}
+}
+
+func (k *keeper) publish(t recording.Type, body []byte) {
+	if hub := k.feed.opts.Hub; hub != nil {
+		hub.Publish(&recording.Record{Type: t, At: Now(), Pod: k.as, Body: body})
+	}
 }
 
 // live serves the registered pod until ctx ends or it is another one, and takes
@@ -150,11 +184,13 @@ func (k *keeper) live(ctx context.Context) {
 		f.Pods.Remove(k.pod.ID)
 		cancel()
 		work.wait()
+		k.withdraw()
 		for _, m := range k.pod.Members {
 			f.Index.Purge(m)
 			f.Sync.Drop(m)
 		}
 		f.Telemetry.Drop(k.pod.ID)
+		f.Affinity.Forget(k.pod.ID)
 		f.Pods.Free(k.pod)
 	}()
 	k.mu.Lock()
@@ -179,6 +215,9 @@ func (k *keeper) live(ctx context.Context) {
 			if k.learned(work) {
 				return
 			}
+			work.absent(waitsFor(&k.spec))
+		case err := <-work.silent:
+			work.unanswered(err)
 		case <-room.C:
 			if k.confined && k.learned(work) {
 				return
@@ -192,6 +231,7 @@ func (k *keeper) takeOver(s pod.Spec) {
 	k.base = s
 	k.complete()
 	k.feed.fleet.Pods.Update(k.pod.ID, func(p *pod.Pod) { p.Spec = k.spec })
+	k.tell()
 }
 
 // complete derives the spec and the findings from what is configured and known.
@@ -226,6 +266,7 @@ func (k *keeper) moved(a netip.AddrPort, w *work) (another bool) {
 		return true
 	}
 	k.feed.fleet.Pods.Update(k.pod.ID, func(p *pod.Pod) { p.Addr = a })
+	k.tell()
 	w.claimAgain()
 	return false
 }
@@ -241,11 +282,14 @@ func (k *keeper) learned(w *work) (another bool) {
 	if old.Ranks != k.spec.Ranks {
 		return true
 	}
-	if w.streaming() && (old.Model != k.spec.Model || !reflect.DeepEqual(old.Events, k.spec.Events) ||
+	// Who only looks on needs no model, and would lose what comes meanwhile.
+	newModel := old.Model != k.spec.Model && !k.feed.opts.Discard
+	if w.streaming() && (newModel || !reflect.DeepEqual(old.Events, k.spec.Events) ||
 		old.Engine != k.spec.Engine && old.Engine != pod.EngineUnknown) {
 		return true
 	}
 	k.feed.fleet.Pods.Update(k.pod.ID, func(p *pod.Pod) { p.Spec = k.spec })
+	k.tell()
 	k.enlist(nil)
 	w.advance()
 	return false
@@ -259,13 +303,9 @@ func (k *keeper) enlist(s *telemetry.Sample) {
 	o := k.owner
 	if s == nil {
 		o.Model, o.Engine = k.spec.Model, k.spec.Engine
+		o.BlockSize = cmp.Or(o.BlockSize, k.spec.BlockSize)
 	} else {
-		if s.KVBlocks.Known {
-			o.Blocks = int(s.KVBlocks.V)
-		}
-		if s.KVBlockSize.Known {
-			o.BlockSize = int(s.KVBlockSize.V)
-		}
+		o = sized(o, s)
 	}
 	if o == k.owner && s != nil {
 		return
@@ -273,6 +313,32 @@ func (k *keeper) enlist(s *telemetry.Sample) {
 	k.owner = o
 	for _, m := range k.pod.Members {
 		k.feed.fleet.Index.Register(m, o)
+	}
+}
+
+// sized completes what is known of a member by what a page tells.
+func sized(o index.Owner, s *telemetry.Sample) index.Owner {
+	if s.KVBlocks.Known {
+		o.Blocks = s.KVBlocks.Count()
+	}
+	if s.KVBlockSize.Known {
+		o.BlockSize = s.KVBlockSize.Count()
+	}
+	return o
+}
+
+// created hears from an event source how many blocks the engine has on its GPU,
+// on that source's goroutine. A metrics page that says so too is asked more often
+// and wins.
+func (k *keeper) created(blocks int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.owner.Blocks == blocks {
+		return
+	}
+	k.owner.Blocks = blocks
+	for _, m := range k.pod.Members {
+		k.feed.fleet.Index.Register(m, k.owner)
 	}
 }
 
@@ -310,7 +376,7 @@ func (k *keeper) counters() (out []Counters) {
 // restart. An engine that tells only a part, or not what it is, is asked for ever
 // but less and less often: what is loading now may answer, what is broken may be
 // mended.
-func (k *keeper) discover(ctx context.Context, address string, engine pod.Engine, heard chan<- told, again <-chan struct{}) {
+func (k *keeper) discover(ctx context.Context, address string, engine pod.Engine, heard chan<- told, silent chan<- error, again <-chan struct{}) {
 	var wait backoff
 	for {
 		began := time.Now()
@@ -320,6 +386,11 @@ func (k *keeper) discover(ctx context.Context, address string, engine pod.Engine
 		wait.max = 0
 		if err != nil {
 			k.log.Debug("engine does not answer yet", "err", err)
+			select {
+			case silent <- err:
+			case <-ctx.Done():
+				return
+			}
 		} else {
 			select {
 			case heard <- t:
@@ -364,7 +435,7 @@ func (k *keeper) found(findings []Finding) {
 		case SeverityWarning:
 			level = slog.LevelWarn
 		}
-		k.log.Log(context.Background(), level, "configuration and engine differ", "finding", f.String())
+		k.log.Log(context.Background(), level, "configuration and engine differ", "finding", f.text())
 	}
 }
 

@@ -26,10 +26,13 @@ type FrameSource interface {
 //
 // It is made with zmq4.Open and not zmq4.NewSub: the socket above Conn has no
 // handshake deadline, dials the wrong endpoint again, does not notice half of
-// the ways a connection ends and cannot be closed without a leak.
+// the ways a connection ends and cannot be closed without a leak. zmq4 makes the
+// handshake and writes; messages are received here (see message), which NULL and
+// PLAIN allow, since both leave them as they are.
 type link struct {
 	guard   *guard
 	conn    *zmq4.Conn
+	header  [9]byte     // of the frame being received
 	release func() bool // unties the connection from its context
 }
 
@@ -44,6 +47,10 @@ type dialer struct {
 	security func() zmq4.Security
 }
 
+// keepAlive ends a half-open connection to a peer that cannot be pinged, dialled
+// or accepted, after 25 s. Go's own values take 150 s.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3}
+
 // dial connects to endpoint, tcp://host:port, as a socket of the given kind. A
 // host name is resolved at each call. The link dies with ctx.
 func (d dialer) dial(ctx context.Context, endpoint string, kind zmq4.SocketType) (*link, error) {
@@ -51,12 +58,7 @@ func (d dialer) dial(ctx context.Context, endpoint string, kind zmq4.SocketType)
 	if err != nil {
 		return nil, &linkError{FaultDial, err}
 	}
-	nd := net.Dialer{
-		Timeout: d.lim.withDefaults().Dial,
-		// A half-open connection to a peer that cannot be pinged is noticed
-		// after about 25 s.
-		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 10 * time.Second, Interval: 5 * time.Second, Count: 3},
-	}
+	nd := net.Dialer{Timeout: d.lim.withDefaults().Dial, KeepAliveConfig: keepAlive}
 	nc, err := nd.DialContext(ctx, "tcp", addr)
 	if err != nil {
 		return nil, &linkError{FaultDial, err}
@@ -145,14 +147,14 @@ func (l *link) send(frames ...[]byte) error {
 
 // Recv implements FrameSource.
 func (l *link) Recv() ([][]byte, error) {
-	msg, err := l.conn.RecvMsg()
-	switch {
-	case err != nil:
-		return nil, l.error(err)
-	case msg.Type == zmq4.CmdMsg: // zmq4 answers a PING, then shows it
-		return nil, nil
+	frames, command, err := l.receive()
+	if command && err == nil {
+		frames, err = nil, l.obey(frames)
 	}
-	return msg.Frames, nil
+	if err != nil {
+		return nil, l.error(err)
+	}
+	return frames, nil
 }
 
 // error prefers the guard's reason: zmq4 wraps, or replaces, what the

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/go-zeromq/zmq4"
-
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
 )
@@ -21,6 +19,8 @@ type Fact struct {
 	What   string `json:"what"` // http, engine, model, metrics, events, replay, tokenize
 	OK     bool   `json:"ok"`
 	Detail string `json:"detail"`
+	// Code is the code of the Finding that says the same of a fact that is not OK.
+	Code string `json:"code,omitempty"`
 	// Skipped marks what could not be asked for, because the pod does not answer
 	// at all; such a fact is neither good nor bad.
 	Skipped bool `json:"skipped,omitempty"`
@@ -43,36 +43,65 @@ func (f Fact) String() string {
 // a real ZMTP handshake.
 type Prober struct {
 	Client *http.Client
-	// Port connects to a ZeroMQ endpoint as a socket of this kind ("SUB",
-	// "DEALER") and says what it met; nil = do it.
+	// Port connects to a ZeroMQ endpoint as a socket of this kind ("SUB", or
+	// "DEALER", which also asks for a replay) and says what it met; nil = do it.
 	Port func(ctx context.Context, endpoint, kind string) (detail string, err error)
 }
 
+// Probed is what came of one pod.
+type Probed struct {
+	Spec     pod.Spec // completed by what the engine tells
+	Facts    []Fact
+	Findings []Finding
+	Sample   *telemetry.Sample // of its metrics page; nil = it could not be read
+}
+
 // Probe asks everything a pod has a port for, one Fact each, and returns what
-// Discover finds on the way. It sends no prompt but the word "probe".
-func (p *Prober) Probe(ctx context.Context, spec pod.Spec) ([]Fact, []Finding) {
-	r := probe{Prober: *p, ctx: ctx, name: spec.Name}
+// Discover finds on the way. It sends no prompt but the word "probe". Of a pod
+// without an address only the event and replay ports are known.
+func (p *Prober) Probe(ctx context.Context, spec pod.Spec) Probed {
+	r := p.probe(ctx, spec.Name)
+	if spec.Address == "" {
+		r.events(spec)
+		r.replay(spec)
+		return Probed{Spec: spec, Facts: r.facts, Findings: r.findings}
+	}
+	spec = r.ask(spec)
+	return Probed{spec, r.facts, r.findings, r.sample}
+}
+
+// Sample reads the metrics page of a completed spec.
+func (p *Prober) Sample(ctx context.Context, spec pod.Spec) (*telemetry.Sample, error) {
+	return p.probe(ctx, spec.Name).page(spec)
+}
+
+func (p *Prober) probe(ctx context.Context, name string) *probe {
+	r := &probe{Prober: *p, ctx: ctx, name: name}
 	if r.Client == nil {
 		r.Client = http.DefaultClient
 	}
 	if r.Port == nil {
-		r.Port = shakeHands
+		r.Port = knock
 	}
-	t, err := askEngine(ctx, r.Client, "http://"+spec.Address, spec.Engine)
+	return r
+}
+
+// ask goes through everything, and returns the spec as completed.
+func (r *probe) ask(spec pod.Spec) pod.Spec {
+	t, err := askEngine(r.ctx, r.Client, "http://"+spec.Address, spec.Engine)
 	r.fact("http", err, spec.Address+" answers")
-	var findings []Finding
 	if err != nil {
 		r.rest(spec)
-		return r.facts, nil
+		return spec
 	}
-	spec, findings = complete(spec, t)
+	spec, r.findings = complete(spec, t)
 	r.engine(spec, t)
 	r.model(spec, t)
 	r.metrics(spec)
 	r.events(spec)
 	r.replay(spec)
 	r.tokenize(spec)
-	return r.facts, findings
+	return spec
 }
 
 // probe is one run over one pod.
@@ -81,6 +110,9 @@ type probe struct {
 	ctx   context.Context //nolint:containedctx // lives for one call of Probe
 	name  string
 	facts []Fact
+
+	findings []Finding
+	sample   *telemetry.Sample
 }
 
 // rest is what there is to ask of a pod that does not answer: the ports that are
@@ -96,7 +128,7 @@ func (r *probe) rest(spec pod.Spec) {
 	} else {
 		skip("metrics")
 	}
-	if len(spec.Events) > 0 || spec.Bind != "" {
+	if spec.HasEvents() {
 		r.events(spec)
 	} else {
 		skip("events")
@@ -157,74 +189,45 @@ func (t *told) names() (bases, adapters []string, longest int) {
 }
 
 func (r *probe) metrics(spec pod.Spec) {
+	s, err := r.page(spec)
+	if err != nil {
+		r.fact("metrics", fmt.Errorf("%s: %w", spec.Metrics, err), "")
+		return
+	}
+	r.sample = s
+	r.fact("metrics", nil, fmt.Sprintf("%s: requests running %s, waiting %s; KV cache in use %s",
+		spec.Metrics, shown(s.Running, 1, ""), shown(s.Waiting, 1, ""), shown(s.KVUsage, 100, "%")))
+}
+
+// page reads the metrics page.
+func (r *probe) page(spec pod.Spec) (*telemetry.Sample, error) {
 	var buf bytes.Buffer
 	ctx, cancel := context.WithTimeout(r.ctx, answerTimeout)
 	defer cancel()
 	page, err := fetchPage(ctx, r.Client, spec.Metrics, 0, &buf)
 	if err != nil {
-		r.fact("metrics", fmt.Errorf("%s: %w", spec.Metrics, err), "")
-		return
+		return nil, err
 	}
-	s, err := telemetry.Parse(page, telemetry.ParseOptions{Engine: spec.Engine, Model: spec.Model})
-	if err != nil {
-		r.fact("metrics", fmt.Errorf("%s: %w", spec.Metrics, err), "")
-		return
-	}
-	r.fact("metrics", nil, fmt.Sprintf("%s: running %s, waiting %s, KV %s", spec.Metrics, shown(s.Running), shown(s.Waiting), shown(s.KVUsage)))
+	return telemetry.Parse(page, telemetry.ParseOptions{Engine: spec.Engine, Model: spec.Model})
 }
 
-func shown(v telemetry.Value) string {
+// shown is a value times scale with its unit, "?" if it is not known.
+func shown(v telemetry.Value, scale float64, unit string) string {
 	if !v.Known {
-		return "?"
+		return "?" + unit
 	}
-	return strconv.FormatFloat(v.V, 'g', 4, 64)
+	return strconv.FormatFloat(v.V*scale, 'g', 4, 64) + unit
 }
 
-// events shakes hands with every event port.
-func (r *probe) events(spec pod.Spec) {
-	if len(spec.Events) == 0 {
-		detail := "no event endpoint is known: routed to by load alone"
-		if spec.Bind != "" {
-			detail = "the engine dials " + spec.Bind
-		}
-		r.facts = append(r.facts, Fact{Pod: r.name, What: "events", OK: spec.Bind != "", Detail: detail})
-	}
-	for rank, e := range spec.Events {
-		r.port("events", rank, e, "SUB")
-	}
-}
-
-func (r *probe) replay(spec pod.Spec) {
-	for rank, e := range spec.Replay {
-		r.port("replay", rank, e, "DEALER")
-	}
-}
-
-func (r *probe) port(what string, rank int, endpoint, kind string) {
-	detail, err := r.Port(r.ctx, endpoint, kind)
-	if err != nil {
-		err = fmt.Errorf("rank %d %s: %w", rank, endpoint, err)
-	}
-	r.fact(what, err, fmt.Sprintf("rank %d %s: %s", rank, endpoint, detail))
-}
-
-// shakeHands opens a ZMTP connection and closes it again.
-func shakeHands(ctx context.Context, endpoint, kind string) (string, error) {
-	l, err := dialer{}.dial(ctx, endpoint, zmq4.SocketType(kind))
-	if err != nil {
-		return "", err
-	}
-	defer l.Close()
-	major, minor := l.Peer()
-	return fmt.Sprintf("ZMTP %d.%d", major, minor), nil
-}
+// probeWord is all that a probe ever sends as a prompt.
+const probeWord = "probe"
 
 // tokenize asks for the token ids of one word, as a text prompt needs it.
 func (r *probe) tokenize(spec pod.Spec) {
 	if spec.Engine != pod.EngineVLLM && spec.Engine != pod.EngineSGLang {
 		return // the others have no such endpoint
 	}
-	body, _ := json.Marshal(map[string]string{"model": spec.Model, "prompt": "probe"})
+	body, _ := json.Marshal(map[string]string{"model": spec.Model, "prompt": probeWord})
 	var answer struct {
 		Tokens []int `json:"tokens"`
 	}
@@ -232,5 +235,5 @@ func (r *probe) tokenize(spec pod.Spec) {
 	if err == nil && len(answer.Tokens) == 0 {
 		err = fmt.Errorf("%w: no tokens", errNotJSON)
 	}
-	r.fact("tokenize", err, fmt.Sprintf("1 word is %d tokens", len(answer.Tokens)))
+	r.fact("tokenize", err, fmt.Sprintf("answers: the prompt %q has %d tokens", probeWord, len(answer.Tokens)))
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/eppctl/eppctl/internal/core/reason"
 )
 
 const (
@@ -22,10 +24,13 @@ type item struct {
 	kind    itemKind
 	seq     uint64
 	payload []byte
-	at      int64 // ns: when it arrived
+	at      int64    // ns: when it arrived, or the connection ended
+	frames  [][]byte // the whole message, when it is observed or odd
+	how     string   // up: the protocol and its version
 
 	session context.Context // up: ends with the connection
 	why     string          // down
+	apart   reason.Code     // down: the same as a word
 
 	// Batches dropped right behind this item: how many, and the last number
 	// among them. The mark costs no room, so that a full queue can hold it.
@@ -39,7 +44,16 @@ const (
 	itemBatch itemKind = iota
 	itemUp
 	itemDown
+	itemOdd // a message of another shape, for the observer
 )
+
+// size is what the item counts for in the queue.
+func (it *item) size() int {
+	if it.frames == nil {
+		return len(it.payload)
+	}
+	return sizeOf(it.frames)
+}
 
 // queue is the bounded queue between the goroutine that reads the socket and the
 // one that applies to the index. One goroutine puts, one takes.
@@ -69,10 +83,14 @@ func (q *queue) put(ctx context.Context, it item) bool {
 		if q.dropping && len(q.items) <= queueBatches/2 && q.bytes <= queueBytes/2 {
 			q.dropping = false
 		}
-		full := len(q.items) >= queueBatches || q.bytes+len(it.payload) > queueBytes && len(q.items) > 0
-		if it.kind != itemBatch || !full && !q.dropping {
+		full := len(q.items) >= queueBatches || q.bytes+it.size() > queueBytes && len(q.items) > 0
+		if it.kind == itemOdd && (full || q.dropping) { // no number, so no hole
+			q.mu.Unlock()
+			return false
+		}
+		if it.kind == itemUp || it.kind == itemDown || !full && !q.dropping {
 			q.items = append(q.items, it)
-			q.bytes += len(it.payload)
+			q.bytes += it.size()
 			q.mu.Unlock()
 			signal(q.ready)
 			return true
@@ -113,7 +131,7 @@ func (q *queue) take() (item, bool) {
 	it := q.items[0]
 	q.items[0] = item{}
 	q.items = q.items[1:]
-	q.bytes -= len(it.payload)
+	q.bytes -= it.size()
 	signal(q.room)
 	return it, true
 }

@@ -11,10 +11,12 @@ import (
 	"math/rand/v2"
 	"mime"
 	"net/http"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/recording"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
 )
 
@@ -35,8 +37,8 @@ const (
 	// A pod that is away costs one short attempt in that time.
 	scrapeBackoffMax = 2 * time.Second
 	scrapeJitter     = 0.2
-	// scrapeAccept asks for the classic text format: expfmt takes no exemplars,
-	// which OpenMetrics pages may carry.
+	// scrapeAccept asks for the classic text format: OpenMetrics pages may carry
+	// exemplars, which make a line of ours unreadable.
 	scrapeAccept = "text/plain;version=0.0.4"
 )
 
@@ -65,23 +67,41 @@ type scraper struct {
 	// says why the page must be another process's than the one before, "" when
 	// nothing speaks for that.
 	sampled func(s *telemetry.Sample, restart string)
+	// hub hears of every page, and of scrapes without one, under the name as; nil =
+	// nobody does.
+	hub *recording.Hub
+	as  *recording.Pod
 
-	buf bytes.Buffer // the page, reused
+	// run's own
+	failed int    // scrapes since the last good one
+	asked  int64  // ns, when the latest page was
+	raw    []byte // that page, where somebody looks on
 }
 
 // ScrapeCounters count over all scrapers that share them.
 type ScrapeCounters struct {
 	Good, Failed, Restarts, Clamped atomic.Uint64
+
+	blind blindness
 }
+
+// pages are the buffers that pages are read into. A fleet reads few at the same
+// time: one buffer per pod would hold the largest page of each for ever.
+var pages = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // run scrapes until ctx ends.
 func (s *scraper) run(ctx context.Context) {
+	s.counters.blind.join()
 	var prev *telemetry.Sample
 	repeat(ctx, s.every, func() (err error) {
 		prev, err = s.once(ctx, prev)
 		return err
 	})
+	s.counters.blind.leave(s.unread())
 }
+
+// unread reports that the page counts as unreadable.
+func (s *scraper) unread() bool { return s.failed >= blindAfter }
 
 // once scrapes and returns the latest good sample.
 func (s *scraper) once(ctx context.Context, prev *telemetry.Sample) (*telemetry.Sample, error) {
@@ -90,9 +110,17 @@ func (s *scraper) once(ctx context.Context, prev *telemetry.Sample) (*telemetry.
 	case ctx.Err() != nil: // our own end, not the pod's failure
 	case err != nil:
 		s.counters.Failed.Add(1)
-		s.fail(err, prev != nil)
+		s.fail(err, s.mute(err, prev != nil))
+		if s.failed++; s.failed == blindAfter {
+			s.counters.blind.fail(err)
+		}
 	default:
+		s.tell(http.StatusOK, s.raw, s.asked)
 		s.publish(next, prev)
+		if prev == nil || s.unread() {
+			s.counters.blind.read(s.unread())
+		}
+		s.failed = 0
 		return next, nil
 	}
 	return prev, err
@@ -103,22 +131,52 @@ type muteError struct{ error }
 
 func (e muteError) Unwrap() error { return e.error }
 
-// fail puts a failure on the board. A page that never came from an address that
-// serves no requests says nothing about the pod: the address may be wrong.
-func (s *scraper) fail(err error, worked bool) {
-	if _, mute := errors.AsType[muteError](err); mute && (worked || s.own) {
-		s.board.FailMute(s.id, err.Error(), s.now())
+// mute reports that a failure says that nothing answers. A page that never came
+// from an address that serves no requests says nothing about the pod: the address
+// may be wrong.
+func (s *scraper) mute(err error, worked bool) bool {
+	_, mute := errors.AsType[muteError](err)
+	return mute && (worked || s.own)
+}
+
+// fail puts a failure on the board.
+func (s *scraper) fail(err error, mute bool) {
+	now := s.now()
+	if s.raw != nil { // the page says it all
+		s.tell(http.StatusOK, s.raw, s.asked)
+	} else {
+		s.tell(statusOf(err, mute), []byte(err.Error()), now)
+	}
+	if mute {
+		s.board.FailMute(s.id, err.Error(), now)
 		return
 	}
-	s.board.Fail(s.id, err.Error(), s.now())
+	s.board.Fail(s.id, err.Error(), now)
+}
+
+// statusOf is what a recording says of a scrape without a page.
+func statusOf(err error, mute bool) int32 {
+	var he *httpError
+	switch {
+	case mute:
+		return recording.PageMute
+	case errors.As(err, &he):
+		return int32(he.code)
+	}
+	return recording.PageFailed
+}
+
+// tell hands a scrape to the hub.
+func (s *scraper) tell(status int32, body []byte, at int64) {
+	if s.hub != nil && s.hub.Watched() && body != nil {
+		s.hub.Publish(&recording.Record{Type: recording.TypePage, At: at, Pod: s.as, Status: status, Body: body})
+	}
 }
 
 // publish puts a good sample on the board and reports it.
 func (s *scraper) publish(next, prev *telemetry.Sample) {
-	restart := next.Restarted(prev)
-	if restart == "" { // else what the page lacks was another process's
-		next.Carry(prev, int64(cmp.Or(s.carry, DefaultCarry)))
-	} else {
+	restart := follow(next, prev, cmp.Or(s.carry, DefaultCarry))
+	if restart != "" {
 		s.counters.Restarts.Add(1)
 	}
 	if s.device != nil {
@@ -130,6 +188,15 @@ func (s *scraper) publish(next, prev *telemetry.Sample) {
 	if s.sampled != nil {
 		s.sampled(next, restart)
 	}
+}
+
+// follow completes a sample by the one before it. restart says why that must be
+// of another process, whose values are nothing to this one.
+func follow(next, prev *telemetry.Sample, carry time.Duration) (restart string) {
+	if restart = next.Restarted(prev); restart == "" {
+		next.Carry(prev, int64(carry))
+	}
+	return restart
 }
 
 // scrape reads the page once. The sample is dated when the page was asked for:
@@ -144,7 +211,10 @@ func (s *scraper) scrape(ctx context.Context, prev *telemetry.Sample) (*telemetr
 	defer cancel()
 	o := s.parse
 	o.Prev, o.At = prev, s.now()
-	page, err := fetchPage(ctx, s.client, s.url, s.maxBytes, &s.buf)
+	s.asked, s.raw = o.At, nil
+	buf := pages.Get().(*bytes.Buffer)
+	defer pages.Put(buf) // a Sample keeps nothing of the page
+	page, err := fetchPage(ctx, s.client, s.url, s.maxBytes, buf)
 	if errors.Is(err, context.DeadlineExceeded) {
 		late := fmt.Errorf("no complete answer within %v", timeout)
 		if _, mute := errors.AsType[muteError](err); mute {
@@ -154,6 +224,9 @@ func (s *scraper) scrape(ctx context.Context, prev *telemetry.Sample) (*telemetr
 	}
 	if err != nil {
 		return nil, err
+	}
+	if s.hub != nil && s.hub.Watched() {
+		s.raw = bytes.Clone(page)
 	}
 	return telemetry.Parse(page, o)
 }
@@ -201,6 +274,8 @@ func refuse(contentType string, body []byte) error {
 		return errors.New("JSON instead of metrics text (trtllm-serve: use /prometheus/metrics)")
 	case kind == "text/html", text[0] == '<':
 		return errors.New("HTML instead of metrics text")
+	case bytes.IndexByte(text, 0) >= 0: // an encoding nobody asked for, say; lines in it may look well
+		return errors.New("binary data instead of metrics text")
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -75,11 +77,46 @@ func TestScrapeAnswers(t *testing.T) {
 			fmt.Fprint(w, body)
 		}
 	}
+	packed := func(text string, cut int) http.HandlerFunc {
+		var page bytes.Buffer
+		z := gzip.NewWriter(&page)
+		fmt.Fprint(z, text)
+		z.Close()
+		return func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "gzip")
+			w.Write(page.Bytes()[:page.Len()-cut])
+		}
+	}
+	// What SGLang answers to a client that negotiates it (labels and names of
+	// 0.5.23), with an exemplar where the format allows one.
+	const openMetrics = `# TYPE vllm:num_requests_waiting gauge
+vllm:num_requests_waiting{model_name="m"} 3.0
+# TYPE vllm:prefix_cache_hits counter
+vllm:prefix_cache_hits_total{model_name="m"} 96.0
+vllm:prefix_cache_hits_created{model_name="m"} 1.7e9
+# TYPE vllm:ttft_seconds histogram
+vllm:ttft_seconds_bucket{le="0.1"} 4.0 # {trace_id="a"} 0.05 1.7e9
+# EOF
+`
 	for _, c := range []struct {
 		name    string
 		handler http.HandlerFunc
 		says    string // of the error, "" = the page is read
 	}{
+		{"gzip", packed(smallPage, 0), ""},
+		{"EM-29 gzip cut short", packed(smallPage, 9), "page cut after"},
+		{"gzip in gzip", func(w http.ResponseWriter, r *http.Request) {
+			rec := httptest.NewRecorder()
+			packed(smallPage, 0)(rec, r)
+			packed(rec.Body.String(), 0)(w, r)
+		}, "binary data"},
+		{"an encoding nobody asked for", func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Encoding", "zstd")
+			w.Write([]byte("\x28\xb5\x2f\xfd\x04\x00"))
+		}, "binary data"},
+		{"OpenMetrics", plain(200, "application/openmetrics-text; version=1.0.0; charset=utf-8", openMetrics), ""},
+		{"OpenMetrics with an exemplar on a wanted counter", plain(200, "application/openmetrics-text; version=1.0.0",
+			strings.Replace(openMetrics, " 96.0", " 96.0 # {trace_id=\"a\"} 32", 1)), "no timestamp"},
 		{"EM-43 version 1.0.0", plain(200, "text/plain; version=1.0.0; charset=utf-8", smallPage), ""},
 		{"no content type", plain(200, "", smallPage), ""},
 		{"EM-28 empty", plain(200, text, ""), "empty page"},
@@ -198,6 +235,11 @@ func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 // number in the path. stop ends all of it.
 func fleet(t *testing.T, n int, every time.Duration, h http.Handler) (b *telemetry.Board, stop func()) {
 	t.Helper()
+	return countedFleet(t, n, every, h, &ScrapeCounters{})
+}
+
+func countedFleet(t *testing.T, n int, every time.Duration, h http.Handler, counters *ScrapeCounters) (b *telemetry.Board, stop func()) {
+	t.Helper()
 	net := newPipes()
 	srv := &http.Server{Handler: h}
 	var wg sync.WaitGroup
@@ -208,7 +250,7 @@ func fleet(t *testing.T, n int, every time.Duration, h http.Handler) (b *telemet
 	for i := range n {
 		s := &scraper{
 			id: pod.ID(i), url: fmt.Sprintf("http://pod/%d", i), board: b, client: client, every: every,
-			carry: 5 * time.Second, now: func() int64 { return time.Now().UnixNano() }, counters: &ScrapeCounters{},
+			carry: 5 * time.Second, now: func() int64 { return time.Now().UnixNano() }, counters: counters,
 		}
 		wg.Go(func() { s.run(ctx) })
 	}
@@ -314,20 +356,21 @@ func TestScrapeJitter(t *testing.T) {
 	})
 }
 
-// TestEM32Ages stops a pod's page and looks at the board 1, 3 and 10 s later;
-// EM-31 is the same for a whole fleet.
-func TestEM32Ages(t *testing.T) {
+// TestEM31EM32Ages stops a pod's page and looks at the board 1, 3 and 10 s later;
+// EM-31 is that of a whole fleet, with one warning.
+func TestEM31EM32Ages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 4
 		var down atomic.Bool
-		b, stop := fleet(t, n, 250*time.Millisecond, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var log bytes.Buffer
+		counters := &ScrapeCounters{blind: blindness{log: slog.New(slog.NewTextHandler(&log, nil))}}
+		b, stop := countedFleet(t, n, 250*time.Millisecond, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if down.Load() {
 				http.Error(w, "no", http.StatusInternalServerError)
 				return
 			}
 			fmt.Fprint(w, smallPage)
-		}))
-		defer stop()
+		}), counters)
 		time.Sleep(time.Second)
 		down.Store(true)
 		var at time.Duration
@@ -351,7 +394,43 @@ func TestEM32Ages(t *testing.T) {
 		if got := states(b, n); got[telemetry.Fresh] != n {
 			t.Errorf("after recovery: %v", got)
 		}
+		stop()
+		said := log.String()
+		if strings.Count(said, "level=WARN") != 1 || strings.Count(said, "level=INFO") != 1 || !strings.Contains(said, "pods=4 err=\"HTTP 500: no\"") {
+			t.Errorf("EM-31: one warning and its end, logged:\n%s", said)
+		}
+		if c := &counters.blind; c.scraped != 0 || c.failed != 0 {
+			t.Errorf("%d pods scraped, %d failing after the end", c.scraped, c.failed)
+		}
 	})
+}
+
+// That unreadable pods leave, or new ones come, makes no page readable.
+func TestBlindness(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		do    func(b *blindness)
+		again int
+	}{
+		{"the end", func(b *blindness) { b.leave(true); b.leave(true) }, 0},
+		{"one is removed", func(b *blindness) { b.leave(true) }, 0},
+		{"another comes, and cannot be read either", func(b *blindness) { b.join(); b.fail(io.EOF) }, 0},
+		{"another comes, and can", func(b *blindness) { b.join(); b.read(false) }, 1},
+		{"one recovers, then the other", func(b *blindness) { b.read(true); b.read(true) }, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var log bytes.Buffer
+			b := blindness{log: slog.New(slog.NewTextHandler(&log, nil))}
+			b.join()
+			b.join()
+			b.fail(io.EOF)
+			b.fail(io.EOF)
+			c.do(&b)
+			if w, i := strings.Count(log.String(), "level=WARN"), strings.Count(log.String(), "level=INFO"); w != 1 || i != c.again {
+				t.Errorf("%d warnings, %d ends, want 1 and %d:\n%s", w, i, c.again, &log)
+			}
+		})
+	}
 }
 
 // TestScrapeReportsRestart feeds two processes' pages through publish.

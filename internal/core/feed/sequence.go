@@ -1,49 +1,73 @@
 package feed
 
 import (
+	"fmt"
 	"time"
 
-	"github.com/eppctl/eppctl/internal/core/view"
+	"github.com/eppctl/eppctl/internal/core/reason"
 )
 
 // Why a member's blocks were purged. The words label metrics.
 const (
-	purgeRestart   = "restart"      // numbers went back: a new publisher
-	purgeIdentity  = "identity"     // the engine's process is another one
-	purgeReconnect = "reconnect"    // a restart could not be told from a network cut
-	purgeGap       = "gap"          // lost batches that cannot be had again
-	purgeHistory   = "history-gone" // the replay begins behind what is missing
-	purgeRetry     = "retry"        // starting over with a full replay
-	purgeRemoved   = "removed"      // the pod left the fleet
-	purgeUnread    = "unreadable"   // a removal or clear may stand in what could not be read
-	purgeInflated  = "inflated"     // more blocks than the engine has: removals were lost unseen
+	purgeRestart   = "restart"         // numbers went back: a new publisher
+	purgeIdentity  = "identity"        // the engine's process is another one
+	purgeReconnect = "reconnect"       // a restart could not be told from a network cut
+	purgeGap       = "gap"             // lost batches that cannot be had again
+	purgeDropped   = "queue-full"      // the same, and it was our own queue that lost them
+	purgeHistory   = "history-gone"    // the replay begins behind what is missing
+	purgeRetry     = "retry"           // starting over with a full replay
+	purgeRemoved   = "removed"         // the pod left the fleet
+	purgeUnread    = "unreadable"      // a removal or clear may stand in what could not be read
+	purgeInflated  = "inflated"        // more blocks than the engine has: removals were lost unseen
+	purgeMismatch  = "replay-mismatch" // a batch came live otherwise than it was replayed
+	purgeUnproven  = "replay-unproven" // the connection ended before a live batch could tell whose replay it was
 )
 
 // replayCooldown keeps a rank that could not be replayed from being asked again
 // at once: the engine answers on the thread that publishes its live events.
 const replayCooldown = 30 * time.Second
 
-// action is what to do with the batch, or after the call, that returned it.
+const (
+	// downAfter is how long there is no connection until its member counts as
+	// down: two of the longest waits between attempts.
+	downAfter = 2 * backoffMax
+	// staleAfter is how late events may be, how long nothing may be readable, and
+	// how long nothing may come although requests that must cause events have
+	// ended. vLLM 0.32.0's worst event came 1.05 s after its response had ended.
+	staleAfter = 5 * time.Second
+)
+
+// action is what to do with the batch, live or replayed, that was reported.
 type action uint8
 
 const (
 	drop   action = iota // nothing
-	apply                // apply the batch to the index
-	replay               // replay from step.from, then settle
-	hole                 // a replayed batch is missing: ask again
+	apply                // apply it to the index
+	hold                 // live: keep it, and take no other, until the replay has ended; then settle
+	hole                 // replayed: batches before it are missing, ask again
+	reject               // replayed: of no use, nor is what would follow; step.why says why
 )
 
-// step is one answer of the machine. A purge comes before everything else.
+// step is one answer of the machine, in the order in which it is carried out. A
+// purge comes first. A replay that the machine has ended by itself (replaying is
+// false then) is stopped before anything is applied.
 type step struct {
 	purge string // cause, "" = none
+	why   string // the same in words
 	do    action
-	from  uint64 // replay: the first number to ask for
-	until uint64 // replay: done before this number; 0 = at the end marker
+	ask   bool   // start a replay, in place of one that runs
+	from  uint64 // the first number to ask for
 }
 
 // cursor is a sequence number, or none yet.
 type cursor struct {
 	seq uint64
+	ok  bool
+}
+
+// mark is the digest of a batch, or that it is not known.
+type mark struct {
+	sum uint32
 	ok  bool
 }
 
@@ -64,28 +88,57 @@ const (
 //
 // Two cursors: live is the last number seen on the live stream, applied the last
 // one applied, live or replayed. A publisher keeps order on a connection, so a
-// live number that goes back means a new publisher. A replay may run ahead of
-// the live stream; live numbers up to applied are then an overlap.
+// live number that goes back means a new publisher.
+//
+// A replay begins with the batch applied last, and each of its rounds does: the
+// same bytes there show that the port is the publisher's before anything of it is
+// applied. Where nothing is applied yet, the live stream shows it afterwards.
+//
+// It runs beside the live stream. A live batch that follows on what is
+// applied is applied at once, and shows that there is nothing left to replay; one
+// that leaves a hole, or follows on what the running replay has brought, is held
+// until the replay has brought it too. A replay may run ahead of the live stream;
+// live numbers up to applied are then an overlap, which must have the same bytes:
+// else the replay port is another publisher's.
 type sequence struct {
-	canReplay bool // a replay endpoint is known
+	canReplay bool   // a replay endpoint is known
+	begin     uint64 // the first batch wanted of the first publisher; nothing before is asked for
 
 	live, applied cursor
+	sum           mark // of the batch applied last
 	history       history
-	open          bool   // batches up to live are missing and may still be had
-	retry         bool   // partial for want of a replay that may work later
-	unreadable    string // partial because of this: a replay would bring the same bytes
-	notBefore     int64  // cooldown: no replay before
-	overflowed    bool   // the running replay mends what our own queue dropped
+	open          bool        // batches up to live are missing and may still be had
+	retry         bool        // partial for want of a replay that may work later
+	unread        reason.Code // partial because of this: a replay would bring the same bytes
+	notBefore     int64       // cooldown: no replay before
+	overflowed    bool        // the running replay mends what our own queue dropped
 
-	replaying bool
-	until     uint64 // of the running replay, see step
-	retrying  bool   // it starts over, and has had no answer yet
+	replaying  bool
+	until      uint64    // the running replay must reach this number; 0 = none is known to be missing
+	holding    bool      // a live batch waits for it, numbered until
+	retrying   bool      // it starts over, and has had no answer yet
+	outcome    replayEnd // of the last replay
+	ahead      ahead     // what it brought ahead of the live stream
+	unproven   bool      // no live batch has met what was replayed: it may be another publisher's
+	mistrusted bool      // the replay port is another publisher's
+	joined     bool      // a live batch of this connection followed on what is applied
+
 	connected bool
 	everUp    bool
-	why       string // of the last disconnect or failed replay
-	lagging   bool
+	parted    int64       // since when there is no connection
+	apart     reason.Code // why there is none
+	cut       string      // the same in words, kept until a batch is applied
+	failed    string      // of the last replay, "" = it did not
+	loss      string      // how history was lost
+	late      time.Duration
+	silent    uint64      // requests that must have caused events, of which there are none
+	garbled   reason.Code // the newest message could not be read, None = it could
+	garble    string      // the same in words
+	garbledAt int64       // since when none could
 
 	seen      identity // the engine's process as last seen; at 0 = never
+	seenFirst int64    // ns: when this one was first seen
+	foreign   bool     // what is applied may come from an older process than seen
 	fickle    bool     // what it says of its process is of no use
 	upAt      int64
 	since     int64 // when the index was last empty of this member
@@ -96,21 +149,47 @@ type sequence struct {
 	duplicates uint64
 }
 
-func (q *sequence) next() uint64 {
-	if !q.applied.ok || q.retrying {
-		return 0
+// follows is the number behind the last one applied.
+func (q *sequence) follows() uint64 {
+	if !q.applied.ok {
+		return q.begin
 	}
 	return q.applied.seq + 1
 }
 
-func (q *sequence) mayReplay(now int64) bool { return q.canReplay && now >= q.notBefore }
+// next is the number a replay should bring next.
+func (q *sequence) next() uint64 {
+	if q.retrying {
+		return q.begin
+	}
+	return q.follows()
+}
+
+func (q *sequence) mayReplay(now int64) bool {
+	return q.canReplay && !q.mistrusted && now >= q.notBefore
+}
 
 // forget empties the cursors. live is kept by callers that purge without a new
 // publisher.
 func (q *sequence) forget(now int64) {
-	q.live, q.applied = cursor{}, cursor{}
-	q.history, q.open, q.retry, q.unreadable = nothing, false, false, ""
+	q.live, q.applied, q.sum, q.begin, q.unproven = cursor{}, cursor{}, mark{}, 0, false
+	q.history, q.open, q.retry, q.unread, q.loss = nothing, false, false, reason.None, ""
 	q.since = now
+}
+
+// reset forgets a publisher, and what its replay port was found to be.
+func (q *sequence) reset(now int64) {
+	q.forget(now)
+	q.stop(replayAborted)
+	q.ahead, q.mistrusted = ahead{}, false
+}
+
+// stop ends the running replay, if there is one.
+func (q *sequence) stop(end replayEnd) {
+	if q.replaying {
+		q.outcome = end
+	}
+	q.replaying, q.holding, q.retrying, q.overflowed = false, false, false, false
 }
 
 // up reports a new connection. Without an identity to compare, every connection
@@ -118,15 +197,24 @@ func (q *sequence) forget(now int64) {
 // first request: old blocks would be false hits until then.
 func (q *sequence) up(now int64) (s step) {
 	first := !q.everUp
-	q.everUp, q.connected, q.upAt, q.why, q.lagging = true, true, now, "", false
+	q.everUp, q.connected, q.upAt, q.late, q.silent, q.garbled = true, true, now, 0, 0, reason.None
 	told := q.seen.at > 0 && !q.seen.guessed && !q.fickle
 	q.confirmed = first || !told
-	if first {
+	switch {
+	case first:
 		q.since = now
-	} else if !told && (q.live.ok || q.applied.ok) {
-		s.purge = purgeReconnect
-		q.forget(now)
+	case (!told || q.foreign) && (q.live.ok || q.applied.ok):
+		s.purge, s.why = purgeReconnect, "the engine does not tell its start time: it may be a new process"
+		if told {
+			s.why = "the engine's process was first seen after it had published this"
+		}
+		q.reset(now)
+	case q.unproven:
+		// What comes from here on follows on it, and can tell nothing of it.
+		s.purge, s.why = purgeUnproven, "the connection ended before a live batch showed that what was replayed is this engine's"
+		q.reset(now)
 	}
+	q.foreign, q.joined, q.ahead = false, false, ahead{}
 	// What was replayed before this connection was published before it, and
 	// cannot come again: from here a number up to applied is no overlap.
 	if q.applied.ok && (!q.live.ok || q.live.seq < q.applied.seq) {
@@ -138,292 +226,163 @@ func (q *sequence) up(now int64) (s step) {
 	return s
 }
 
-// replayable reports that a replay endpoint has become known.
-func (q *sequence) replayable(now int64) (s step) {
-	if q.canReplay {
-		return s
+// down reports the end of the connection, or a failed attempt to make one, which
+// came at `at`. A process first seen after the end is not the one that published
+// there.
+func (q *sequence) down(why reason.Code, detail string, at int64) {
+	if q.connected {
+		q.connected, q.parted = false, at
+		q.foreign = q.foreign || q.seenFirst > at
 	}
-	q.canReplay = true
-	switch {
-	case q.history == partial:
-		q.retry = q.unreadable == "" // with the next batch
-	case q.history == nothing && q.connected:
-		return q.ask(s, now)
-	}
-	return s
+	q.apart, q.cut = why, detail
 }
 
-// down reports the end of the connection.
-func (q *sequence) down(why string) { q.connected, q.why = false, why }
+// unreadable reports a message that could not be read at all, readable one that
+// could.
+func (q *sequence) unreadable(why reason.Code, detail string, now int64) {
+	if q.garbled == reason.None {
+		q.garbledAt = now
+	}
+	q.garbled, q.garble = why, detail
+}
+
+func (q *sequence) readable() { q.garbled = reason.None }
 
 // identify reports which process of the engine was seen last.
 func (q *sequence) identify(id identity, now int64) (s step) {
 	before := q.seen
 	q.seen = id
+	told := before.at > 0 && before.guessed == id.guessed && !q.fickle
+	if !told || id.id != before.id {
+		q.seenFirst = id.at
+	}
 	switch {
-	case before.at == 0 || before.guessed != id.guessed || q.fickle:
+	case !told:
+		q.foreign = q.foreign || !q.connected
 		return s
 	case id.id != before.id:
+		// A connection known to be the old process's may have some more of its
+		// batches for us.
+		q.foreign = q.connected && q.confirmed
 		q.confirmed = true
 		// Start times only grow. Several processes that answer at one port in
 		// turn would purge at every scrape.
 		q.fickle = id.id < before.id
-		if q.since > before.at && q.since >= q.upAt {
+		if q.connected && q.since > before.at && q.since >= q.upAt {
 			// The index was empty after the old process was last seen, and no
 			// connection ended since: what it holds is the new process's.
 			return s
 		}
-		s.purge = purgeIdentity
-		q.forget(now)
+		s.purge, s.why = purgeIdentity, "the engine's process is another one"
+		q.reset(now)
 		if q.connected {
 			return q.ask(s, now)
 		}
 	case q.connected && !q.confirmed && id.at > q.upAt:
-		// The same engine after a cut: fetch what was published meanwhile.
 		q.confirmed = true
+		if (q.joined || q.unproven && q.outcome == replayFilled) && !q.open {
+			// Its numbers went on, so nothing was published meanwhile; or a replay
+			// asked for since the connection came up has brought that already.
+			return s
+		}
+		// The same engine after a cut: fetch what was published meanwhile.
 		return q.ask(s, now)
 	}
 	return s
 }
 
-// ask replays all that is missing up to now, if that is possible.
-func (q *sequence) ask(s step, now int64) step {
-	if !q.mayReplay(now) {
-		return s
-	}
-	if q.live.ok && q.live.seq >= q.next() {
-		return q.fill(s, q.live.seq+1)
-	}
-	return q.fill(s, 0)
-}
-
-// fill replays from the next number on.
-func (q *sequence) fill(s step, until uint64) step {
-	q.replaying, q.until = true, until
-	s.do, s.from, s.until = replay, q.next(), until
-	return s
-}
-
-// batch reports a live batch.
-func (q *sequence) batch(seq uint64, now int64) (s step) {
+// batch reports a live batch and the digest of its payload.
+func (q *sequence) batch(seq uint64, sum uint32, now int64) (s step) {
 	switch {
 	case q.live.ok && seq == q.live.seq:
 		q.duplicates++
 		return s
 	case q.live.ok && seq < q.live.seq:
-		s.purge = purgeRestart
-		q.forget(now)
+		s = q.restarted(s, seq, now)
 	}
-	before := q.live
+	before, next := q.live, q.follows()
 	q.live = cursor{seq, true}
-	if q.applied.ok && seq <= q.applied.seq {
-		return s
-	}
-	again := q.history == partial && q.retry && q.mayReplay(now)
-	if seq == q.next() && !q.open && (!again || seq == 0) {
-		return q.accept(s, seq)
-	}
-	if seq > q.next() && q.history != nothing {
-		from := q.next()
+	switch {
+	case q.applied.ok && seq < next:
+		return q.overlap(s, seq, sum, now)
+	case seq == next && !q.open && !(q.replaying && q.unproven):
+		return q.follow(s, seq, sum, now)
+	case seq > next && q.history != nothing:
 		if before.ok {
-			from = max(from, before.seq+1)
+			next = max(next, before.seq+1)
 		}
-		q.missed += seq - from
+		q.missed += seq - next
 	}
-	if q.mayReplay(now) {
-		q.retrying = again
-		q.open = q.history != nothing
-		return q.fill(s, seq)
+	if !q.replaying {
+		if !q.mayReplay(now) {
+			return q.accept(q.abandon(s, purgeGap, seq, now), seq, sum)
+		}
+		q.retrying = q.mayRetry(now)
+		s = q.fill(s, seq)
 	}
-	return q.accept(q.abandon(s, seq, now), seq)
+	q.open, q.until, s.do = q.history != nothing && seq > q.follows(), seq, hold
+	q.holding = true
+	return s
+}
+
+// follow applies a live batch that follows on what is applied. What a replay
+// would bring is then applied already, unless it starts over.
+func (q *sequence) follow(s step, seq uint64, sum uint32, now int64) step {
+	s, q.joined = q.accept(s, seq, sum), true
+	switch {
+	case q.replaying && !q.retrying:
+		q.ended(replayFilled, "", now)
+	case !q.replaying && q.mayRetry(now):
+		q.retrying = true
+		return q.fill(s, 0)
+	}
+	return s
+}
+
+// overlap takes a live batch that a replay has brought before.
+func (q *sequence) overlap(s step, seq uint64, sum uint32, now int64) step {
+	switch {
+	case q.ahead.vouches(seq, sum):
+	case seq == 0: // what was replayed is the past of a process that is gone
+		s.purge, s.why = purgeRestart, fmt.Sprintf("batch 0 came after batch %d was replayed", q.applied.seq)
+		q.reset(now)
+		q.live = cursor{seq, true}
+		return q.accept(s, seq, sum)
+	default:
+		return q.mistrust(s, seq, sum, now)
+	}
+	q.joined, q.unproven = true, false
+	if q.replaying {
+		q.ended(replayFilled, "", now)
+	}
+	return s
 }
 
 // accept applies a batch that stands where it should.
-func (q *sequence) accept(s step, seq uint64) step {
-	q.applied = cursor{seq, true}
-	if q.history == nothing || seq == 0 {
-		q.history, q.retry, q.unreadable = whole, false, ""
+func (q *sequence) accept(s step, seq uint64, sum uint32) step {
+	q.applied, q.sum, q.unproven = cursor{seq, true}, mark{sum, true}, false
+	if seq == 0 {
+		q.begin = 0
 	}
+	if q.history == nothing || seq == 0 {
+		q.completed()
+	}
+	q.cut = ""
 	s.do = apply
 	return s
 }
 
-// abandon gives up on everything before seq: a lost removal would count blocks
-// for ever, so the rest goes too.
-func (q *sequence) abandon(s step, seq uint64, now int64) step {
-	if q.applied.ok {
-		q.lost += seq - q.next()
-		live := q.live
-		s.purge = purgeGap
-		q.forget(now)
-		q.live = live
+// completed makes the index whole, or as whole as was wanted.
+func (q *sequence) completed() {
+	q.history, q.retry, q.unread, q.loss = whole, false, reason.None, ""
+	if q.begin > 0 {
+		q.history, q.loss = partial, fmt.Sprintf("nothing before batch %d was asked for", q.begin)
 	}
-	q.history, q.open, q.retry = partial, false, q.canReplay
-	return s
 }
-
-// dropped reports n live batches, the last numbered last, that our own queue
-// could not hold.
-func (q *sequence) dropped(n, last uint64, now int64) (s step) {
-	if q.live.ok && last < q.live.seq {
-		s.purge = purgeRestart
-		q.forget(now)
-	}
-	q.live = cursor{last, true}
-	if q.applied.ok && last <= q.applied.seq {
-		return s
-	}
-	q.missed += n
-	if q.mayReplay(now) {
-		q.overflowed, q.open = true, q.history != nothing
-		return q.ask(s, now)
-	}
-	s = q.abandon(s, last+1, now)
-	q.applied = q.live
-	return s
-}
-
-// replayed reports a batch of a replay; first marks the first answer to a
-// request, which tells where the publisher's memory begins.
-func (q *sequence) replayed(seq uint64, first bool, now int64) (s step) {
-	if q.retrying {
-		// Only now: a replay port that never answers must not cost the blocks
-		// learned live.
-		q.retrying = false
-		live := q.live
-		s.purge = purgeRetry
-		q.forget(now)
-		q.live = live
-	}
-	next := q.next()
-	switch {
-	case seq < next:
-		return s
-	case seq == next, first && !q.applied.ok && seq == 1:
-		// llm-d's simulator numbers from 1.
-		q.applied = cursor{seq, true}
-		s.do = apply
-		return s
-	case !first:
-		s.do = hole
-		return s
-	}
-	if q.applied.ok {
-		q.lost += seq - next
-	}
-	live := q.live
-	s.purge, s.do = purgeHistory, apply
-	q.forget(now)
-	q.live, q.applied, q.history = live, cursor{seq, true}, partial
-	q.why = "history is gone from the engine's replay buffer"
-	return s
-}
-
-// replayEnd is how a replay ended.
-type replayEnd uint8
 
 const (
 	replayFilled  replayEnd = iota // everything asked for is applied
 	replayFailed                   // no progress
 	replayAborted                  // the live connection ended, or we are closing
+	replayCrowded                  // others took all the places for too long: the engine was not asked
 )
-
-func (e replayEnd) String() string { return [...]string{"filled", "failed", "aborted"}[e] }
-
-// ended reports the end of a replay. The live batch that caused it goes to
-// settle afterwards.
-func (q *sequence) ended(end replayEnd, why string, now int64) (s step) {
-	if end == replayFailed || q.overflowed && end == replayFilled {
-		q.notBefore = now + int64(replayCooldown)
-	}
-	kept := q.retrying // nothing was purged for it
-	q.replaying, q.retrying, q.overflowed = false, false, false
-	switch {
-	case end == replayFilled:
-		q.open = false
-		if q.history == nothing {
-			q.history = whole
-		}
-	case end == replayAborted:
-		q.open = q.applied.ok && !kept
-	case kept:
-		q.why, q.open = why, false
-	case q.until == 0 && (q.history != nothing || !q.applied.ok):
-		q.why = why // nothing is known to be missing
-	default:
-		q.why = why
-		s = q.abandon(s, max(q.next(), q.until), now)
-	}
-	return s
-}
-
-// settle decides about the live batch that waited for a replay.
-func (q *sequence) settle(seq uint64, now int64) (s step) {
-	switch {
-	case q.open || q.history == nothing || q.applied.ok && seq <= q.applied.seq:
-		return s
-	case q.applied.ok && seq != q.next():
-		s = q.abandon(s, seq, now)
-	}
-	return q.accept(s, seq)
-}
-
-// unread reports that the batch applied last may have taken blocks away without
-// our being able to read which: a hole like a lost batch, save that no replay
-// fills it.
-func (q *sequence) unread(why string, now int64) (s step) {
-	live, applied, open := q.live, q.applied, q.open
-	s.purge = purgeUnread
-	q.forget(now)
-	q.live, q.applied, q.open = live, applied, open
-	q.history, q.unreadable = partial, why
-	return s
-}
-
-// inflated reports that more distinct blocks count as held than the engine has:
-// removals were lost although no number is missing. It starts over, with a replay
-// when there is one, but not again and again: the same may come of it.
-func (q *sequence) inflated(now int64) (s step) {
-	live, applied, open := q.live, q.applied, q.open
-	s.purge = purgeInflated
-	q.forget(now)
-	q.live, q.applied, q.open = live, applied, open
-	q.history, q.retry = partial, q.canReplay
-	q.notBefore = now + int64(replayCooldown)
-	return s
-}
-
-// cleared reports that the engine emptied its cache: whatever was lost before is
-// gone there too.
-func (q *sequence) cleared() {
-	if q.history == partial && !q.open {
-		q.history, q.retry, q.unreadable = whole, false, ""
-	}
-}
-
-// state is what the fleet's view shows.
-func (q *sequence) state() (st view.SyncState, why string) {
-	switch {
-	case !q.connected:
-		return view.Connecting, q.why
-	case q.open:
-		return view.Gap, "batches missing"
-	case q.history == nothing && q.replaying:
-		return view.CatchingUp, "replaying history"
-	case q.history == nothing:
-		return view.CatchingUp, "no event yet"
-	case q.history == partial && q.unreadable != "":
-		return view.Partial, q.unreadable
-	case q.history == partial && q.why != "":
-		return view.Partial, q.why
-	case q.history == partial && !q.canReplay:
-		return view.Partial, "history lost, no replay port"
-	case q.history == partial:
-		return view.Partial, "history lost"
-	case !q.confirmed:
-		return view.CatchingUp, "engine identity not confirmed since reconnect"
-	case q.lagging:
-		return view.CatchingUp, "events lag"
-	}
-	return view.Synced, ""
-}

@@ -12,14 +12,14 @@ import (
 	"github.com/go-zeromq/zmq4"
 
 	"github.com/eppctl/eppctl/internal/core/event"
-	"github.com/eppctl/eppctl/internal/core/index"
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/reason"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
 
 // sink is the part of the index a subscriber writes.
 type sink interface {
-	Apply(m pod.Member, e *event.Event, now int64) index.Outcome
+	ApplyBatch(m pod.Member, events []event.Event, now int64) (inflated bool)
 	Purge(m pod.Member)
 }
 
@@ -46,12 +46,21 @@ type subscriber struct {
 	queue  *queue
 	wait   backoff // the reader's
 
-	replayAt atomic.Pointer[string]   // endpoint, nil = none
-	seen     atomic.Pointer[identity] // latest
-	nudge    chan struct{}            // capacity 1: one of the two has changed
+	replayAt  atomic.Pointer[string]   // endpoint, nil = none
+	seen      atomic.Pointer[identity] // latest
+	malformed atomic.Pointer[string]   // shape of the newest message, nil when it is right
+	nudge     chan struct{}            // capacity 1: one of these has changed
+	observer  *observer                // nil = nobody can look on
 
-	mu     sync.Mutex
-	cancel context.CancelFunc // ends the running replay
+	// routed counts the requests whose end must have made the engine publish;
+	// nil = nobody counts them. The last of them that the stream answered is the
+	// applier's.
+	routed func() uint64
+
+	// emptied hears that the engine's cache is empty, from the applier's goroutine:
+	// it was cleared, or the engine is a new process. That we lost sight of its
+	// blocks is not that. nil = nobody asks.
+	emptied func()
 
 	applier
 }
@@ -67,13 +76,19 @@ type identity struct {
 }
 
 func newSubscriber(name string, rank int, m pod.Member, from opener, s sink, b *view.SyncBoard, r *replayer, log *slog.Logger) *subscriber {
-	return &subscriber{
+	sub := &subscriber{
 		member: m, rank: rank, from: from, sink: s, board: b, replay: r,
 		log:   log.With("pod", name, "rank", rank),
 		count: &counts{c: Counters{Pod: name, Rank: rank, Member: m}},
 		queue: newQueue(),
 		nudge: make(chan struct{}, 1),
+
+		applier: applier{decoder: &event.Decoder{}},
 	}
+	if from != nil && from.passive() {
+		sub.order.cut = "no publisher has dialled in that is known to be this rank's"
+	}
+	return sub
 }
 
 // run serves the stream until ctx ends. The member's blocks stay; whoever
@@ -91,17 +106,9 @@ func (s *subscriber) setReplay(endpoint string) {
 	signal(s.nudge)
 }
 
-// identify tells which process the last scrape came from. A changed one ends a
-// running replay: what it still brings is the new engine's.
+// identify tells which process the last scrape came from.
 func (s *subscriber) identify(id identity) {
-	old := s.seen.Swap(&id)
-	if old != nil && old.id != id.id {
-		s.mu.Lock()
-		if s.cancel != nil {
-			s.cancel()
-		}
-		s.mu.Unlock()
-	}
+	s.seen.Store(&id)
 	signal(s.nudge)
 }
 
@@ -110,7 +117,9 @@ func (s *subscriber) identify(id identity) {
 func (s *subscriber) read(ctx context.Context) {
 	for ctx.Err() == nil {
 		src, err := s.from.open(ctx)
+		apart := reason.Unreachable
 		if err == nil {
+			apart = reason.Disconnected
 			start := time.Now()
 			err = s.receive(ctx, src)
 			if time.Since(start) >= healthy {
@@ -122,7 +131,7 @@ func (s *subscriber) read(ctx context.Context) {
 		}
 		s.count.add(func(c *Counters) { inc(&c.Faults, string(faultOf(err))) })
 		s.log.Debug("event connection ended", "err", err)
-		s.queue.put(ctx, item{kind: itemDown, why: printable(err.Error(), 200)})
+		s.queue.put(ctx, item{kind: itemDown, at: Now(), apart: apart, why: printable(err.Error(), 200)})
 		if !s.from.passive() {
 			_ = sleep(ctx, s.wait.next()) // the loop looks at ctx
 		}
@@ -141,7 +150,7 @@ func (s *subscriber) receive(ctx context.Context, src FrameSource) error {
 		c.Connections++
 		c.Peer = version(src.Peer())
 	})
-	s.queue.put(ctx, item{kind: itemUp, session: session})
+	s.queue.put(ctx, item{kind: itemUp, session: session, how: "ZMTP " + version(src.Peer())})
 	for {
 		frames, err := src.Recv()
 		if err != nil {
@@ -151,13 +160,9 @@ func (s *subscriber) receive(ctx context.Context, src FrameSource) error {
 			s.count.add(func(c *Counters) { c.Commands++ })
 			continue
 		}
-		size := 0
-		for _, f := range frames {
-			size += len(f)
-		}
 		_, seq, payload, err := event.ParseFrames(frames)
 		s.count.add(func(c *Counters) {
-			c.Bytes += uint64(size)
+			c.Bytes += uint64(sizeOf(frames))
 			if err != nil {
 				inc(&c.WrongShape, shape(err))
 			} else {
@@ -165,11 +170,38 @@ func (s *subscriber) receive(ctx context.Context, src FrameSource) error {
 			}
 		})
 		if err != nil {
+			s.misread(err)
+			if s.observer.watched() {
+				s.queue.put(ctx, item{kind: itemOdd, frames: frames, at: Now()})
+			}
 			continue
 		}
-		if !s.queue.put(ctx, item{seq: seq, payload: payload, at: Now()}) {
+		if s.malformed.Load() != nil {
+			s.malformed.Store(nil)
+		}
+		it := item{seq: seq, payload: payload, at: Now()}
+		if s.observer.watched() {
+			it.frames = frames
+		}
+		if !s.queue.put(ctx, it) {
 			s.count.add(func(c *Counters) { c.QueueDrops++ })
 		}
+	}
+}
+
+func sizeOf(frames [][]byte) (n int) {
+	for _, f := range frames {
+		n += len(f)
+	}
+	return n
+}
+
+// misread tells the applier that messages of another shape have begun to come.
+func (s *subscriber) misread(err error) {
+	if s.malformed.Load() == nil {
+		why := "message of " + shape(err)
+		s.malformed.Store(&why)
+		signal(s.nudge)
 	}
 }
 
@@ -183,6 +215,12 @@ func shape(err error) string {
 		return fmt.Sprintf("sequence of %d bytes", min(fe.SeqBytes, 16))
 	}
 	return fmt.Sprintf("%d frames", fe.Frames)
+}
+
+// Dial connects to a publisher that binds and subscribes to all it sends. The
+// source dies with ctx.
+func Dial(ctx context.Context, endpoint string, lim Limits) (FrameSource, error) {
+	return dialled{dialer{lim: lim}, endpoint}.open(ctx)
 }
 
 // dialled opens connections to a publisher that binds.

@@ -11,6 +11,7 @@ import (
 	"github.com/tinylib/msgp/msgp"
 
 	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/reason"
 	"github.com/eppctl/eppctl/internal/core/view"
 	"github.com/eppctl/eppctl/internal/sim/zmtp"
 )
@@ -49,8 +50,9 @@ func TestUnreadable(t *testing.T) {
 		{"tag of another type", tagged(msgp.AppendInt(nil, 7)), "purge +3", view.Partial},
 		{"no event at all", msgp.AppendInt(msgp.AppendString(batchOf(0), "BlockRemoved"), 0), "purge +3", view.Partial},
 		{"empty event", msgp.AppendInt(msgp.AppendArrayHeader(batchOf(0), 0), 0), "purge +3", view.Partial},
-		{"store without hashes", tagged(tag("BlockStored")), "+2 +3", view.Synced},
-		{"event of another kind", tagged(tag("BlockTransferred")), "+2 +3", view.Synced},
+		{"store without hashes", tagged(tag("BlockStored")), "+2 +3", view.Live},
+		{"transfer to an unreadable medium", tagged(tag("BlockTransferred")), "purge +3", view.Partial},
+		{"event of another kind", tagged(tag("BlockPinned")), "+2 +3", view.Live},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -67,7 +69,7 @@ func TestUnreadable(t *testing.T) {
 			}
 			p.Send("", 2, cleared())
 			r.waitOps("+1 " + c.ops + " clear")
-			r.waitState(view.Synced)
+			r.waitState(view.Live)
 		})
 	}
 }
@@ -92,13 +94,13 @@ func TestUndecodable(t *testing.T) {
 	r.waitOps("+0 purge +2 +3 purge +5")
 	eventually(t, "partial with its reason", func() bool {
 		s := r.sub.board.Get(r.sub.member)
-		return s.State == view.Partial && strings.Contains(s.Why, "decoded") && s.LastSeq == 5
+		return s.State == view.Partial && s.Why == reason.Undecodable && strings.Contains(s.Detail, "decoded") && s.LastSeq == 5
 	}, func() string { return fmt.Sprintf("%+v", r.sub.board.Get(r.sub.member)) })
 	r.stop()
 	if c := r.counters(); c.Undecodable != 2 || c.Purges[purgeUnread] != 2 || c.Replays["filled"] != 1 || c.Replays["failed"] != 0 {
 		t.Errorf("%+v", c)
 	}
-	if n := strings.Count(text.String(), "what we cannot read"); n != 1 {
+	if n := strings.Count(text.String(), "dropped the cached blocks"); n != 1 {
 		t.Errorf("logged %d times:\n%s", n, text.String())
 	}
 }
@@ -113,17 +115,16 @@ func TestHoleIn(t *testing.T) {
 	}{
 		{nil, nil, 0, false},
 		{nil, errors.New("cut"), 0, true},
-		{[]event.Skip{{Index: 0, Tag: "BlockRemoved"}}, nil, 0, true},
-		{[]event.Skip{{Index: 2, Tag: "BlockRemoved"}}, nil, 2, true},
-		{[]event.Skip{{Index: 1, Tag: "BlockStored"}, {Index: 3, Tag: "AllBlocksCleared"}}, nil, 2, true},
-		{[]event.Skip{{Index: 1, Tag: ""}, {Index: 3, Tag: "BlockStored"}}, nil, 1, true},
-		{[]event.Skip{{Index: 0, Tag: "BlockRemoved"}, {Index: 4, Tag: "BlockRemoved"}}, nil, 3, true},
-		{[]event.Skip{{Index: 9, Tag: "BlockRemoved"}}, nil, 3, true}, // two lists of events in one map
-		{[]event.Skip{{Index: 1, Tag: "Ignored"}}, nil, 0, false},
+		{[]event.Skip{{Tag: "BlockRemoved", Removes: true}}, nil, 0, true},
+		{[]event.Skip{{Tag: "BlockRemoved", Removes: true, Before: 2}}, nil, 2, true},
+		{[]event.Skip{{Tag: "BlockStored", Before: 1}, {Tag: "AllBlocksCleared", Removes: true, Before: 2}}, nil, 2, true},
+		{[]event.Skip{{Removes: true, Before: 1}, {Tag: "BlockStored", Before: 2}}, nil, 1, true},
+		{[]event.Skip{{Tag: "BlockRemoved", Removes: true}, {Tag: "BlockRemoved", Removes: true, Before: 3}}, nil, 3, true},
+		{[]event.Skip{{Tag: "Ignored", Before: 1}}, nil, 0, false},
 	} {
-		behind, why := holeIn(&event.Batch{Events: three, Skipped: c.skipped}, c.err)
-		if behind != c.behind || (why != "") != c.hole {
-			t.Errorf("%+v %v: behind %d, %q", c.skipped, c.err, behind, why)
+		behind, why, detail := holeIn(&event.Batch{Events: three, Skipped: c.skipped}, c.err)
+		if behind != c.behind || (why != reason.None) != c.hole || (detail != "") != c.hole {
+			t.Errorf("%+v %v: behind %d, %q", c.skipped, c.err, behind, detail)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/recording"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
 )
 
@@ -19,23 +20,27 @@ type work struct {
 	wg       sync.WaitGroup
 	resolved chan netip.AddrPort
 	told     chan told
+	silent   chan error    // the engine does not answer, and why
 	again    chan struct{} // capacity 1: the engine restarted, ask it again
 
 	page      page   // what the scraper reads
 	endScrape func() // ends it; nil while there is none
 	subs      []*subscriber
-	claim     *claim // of a pod whose publishers dial us, else nil
+	alone     bool      // the engine did not answer: what is configured has to do
+	missing   *observer // tells why there is no stream; nil while there is one
+	spared    bool      // it was said that its events are left alone
+	claim     *claim    // of a pod whose publishers dial us, else nil
 }
 
 // begin starts what needs no answer from the engine.
 func (w *work) begin() {
 	k := w.keeper
-	w.resolved, w.told, w.again = make(chan netip.AddrPort), make(chan told), make(chan struct{}, 1)
+	w.resolved, w.told, w.silent, w.again = make(chan netip.AddrPort), make(chan told), make(chan error), make(chan struct{}, 1)
 	spec, engine, addr := k.spec, k.base.Engine, k.addr // read here: the fields are this goroutine's
 	if isName(spec.Address) {
 		w.wg.Go(func() { k.resolve(w.ctx, w.resolved, spec.Address, addr) })
 	}
-	w.wg.Go(func() { k.discover(w.ctx, spec.Address, engine, w.told, w.again) })
+	w.wg.Go(func() { k.discover(w.ctx, spec.Address, engine, w.told, w.silent, w.again) })
 	w.advance()
 }
 
@@ -47,14 +52,69 @@ func (w *work) advance() {
 	if s.Metrics != "" || s.Engine != pod.EngineUnknown {
 		w.scrape(s)
 	}
-	if !w.streaming() && (len(s.Events) > 0 || s.Bind != "") && (s.Model != "" || about == notOffered) {
-		w.stream(s)
+	if !w.streaming() && w.mayFollow(&s) && (s.Model != "" || about == notOffered || w.alone) {
+		w.missing.close("")
+		w.missing = nil
+		if s.Pull > 0 {
+			w.pull(s)
+		} else {
+			w.stream(s)
+		}
 	}
 	for rank, sub := range w.subs {
-		if at := endpointOf(s.Replay, rank); sub != nil && at != "" && sub.replayAt.Load() == nil {
+		if at := w.replayOf(s, rank); sub != nil && at != "" && sub.replayAt.Load() == nil {
 			sub.setReplay(at)
 		}
 	}
+}
+
+// unanswered takes note that the engine cannot be asked. Who only looks on follows
+// the event ports that are configured all the same: it needs no model.
+func (w *work) unanswered(err error) {
+	w.alone = w.keeper.feed.opts.Discard
+	w.advance()
+	w.absent(inWords(err))
+}
+
+// waitsFor is what an engine that answers has not told.
+func waitsFor(s *pod.Spec) string {
+	if s.HasEvents() {
+		return "it does not tell its model"
+	}
+	return "no event port is configured, and it tells of none"
+}
+
+// absent tells whoever looks on why the pod has no stream.
+func (w *work) absent(why string) {
+	hub, s := w.keeper.feed.opts.Hub, w.keeper.spec
+	if hub == nil || w.streaming() || w.spared {
+		return
+	}
+	if w.missing == nil {
+		w.missing = observe(hub, recording.Pod{Name: s.Name, Addr: s.Address, Engine: s.Engine.String(), Model: s.Model, Direction: recording.Dial})
+	}
+	w.missing.down("not followed: "+printable(why, 200), Now())
+}
+
+// replayOf returns the replay endpoint of a rank, "" when there is none to ask.
+func (w *work) replayOf(s pod.Spec, rank int) string {
+	if w.keeper.feed.opts.NoReplay {
+		return ""
+	}
+	return endpointOf(s.Replay, rank)
+}
+
+// mayFollow reports whether there are events to follow. Who only looks on does not
+// pull: it would take the events from the one that routes by them.
+func (w *work) mayFollow(s *pod.Spec) bool {
+	if s.Pull > 0 && w.keeper.feed.opts.Discard {
+		if !w.spared {
+			w.spared = true
+			w.keeper.log.Warn("events of this pod are not read: who reads takes them away from serve, which shows what it read")
+		}
+		return false
+	}
+	return s.HasEvents()
 }
 
 // endpointOf returns the endpoint of a rank, "" when there is none. A single
@@ -101,9 +161,13 @@ func (w *work) scrape(s pod.Spec) {
 		sampled: func(s *telemetry.Sample, restart string) {
 			k.sampled(s, restart)
 			if restart != "" {
+				f.fleet.Affinity.Forget(k.pod.ID)
 				signal(w.again)
 			}
 		},
+	}
+	if f.opts.Pages {
+		sc.hub, sc.as = f.opts.Hub, k.as
 	}
 	ctx, cancel := context.WithCancel(w.ctx)
 	done := make(chan struct{})
@@ -124,6 +188,17 @@ func hostOf(text string) string {
 }
 
 func (w *work) streaming() bool { return w.subs != nil }
+
+// subscriber makes the one of a rank; from is nil where events are pulled.
+func (w *work) subscriber(s pod.Spec, rank int, from opener) *subscriber {
+	f, p := w.keeper.feed, w.keeper.pod
+	sub := newSubscriber(s.Name, rank, p.Members[rank], from, f.sink(), f.fleet.Sync, f.replayer, f.opts.Log)
+	sub.order.begin = f.opts.ReplayFrom
+	sub.observer = observe(f.opts.Hub, published(s, rank, len(p.Members)))
+	sub.routed = func() uint64 { return f.fleet.Load.Caused(p, rank) }
+	sub.emptied = func() { f.fleet.Affinity.Forget(p.ID) }
+	return sub
+}
 
 // stream starts a subscriber per rank.
 func (w *work) stream(s pod.Spec) {
@@ -146,14 +221,17 @@ func (w *work) stream(s pod.Spec) {
 		if o == nil {
 			continue
 		}
-		sub := newSubscriber(s.Name, rank, k.pod.Members[rank], o, f.fleet.Index, f.fleet.Sync, f.replayer, f.opts.Log)
+		sub := w.subscriber(s, rank, o)
 		w.subs[rank] = sub
 		// Known before the first connection, or its first batch would be taken
 		// for one that cannot be completed.
-		if at := endpointOf(s.Replay, rank); at != "" {
+		if at := w.replayOf(s, rank); at != "" {
 			sub.setReplay(at)
 		}
-		w.wg.Go(func() { sub.run(w.ctx) })
+		w.wg.Go(func() {
+			defer sub.observer.close("no longer followed")
+			sub.run(w.ctx)
+		})
 	}
 	k.mu.Lock()
 	k.subs = w.subs
@@ -161,6 +239,19 @@ func (w *work) stream(s pod.Spec) {
 	if w.claim != nil {
 		w.wg.Go(func() { w.join(s.Bind, w.claim) })
 	}
+}
+
+// published names a stream for whoever looks on.
+func published(s pod.Spec, rank, ranks int) recording.Pod {
+	p := recording.Pod{Name: s.Name, Rank: rank, Ranks: ranks, Engine: s.Engine.String(), Model: s.Model, Direction: recording.Dial}
+	if s.Bind != "" {
+		p.Addr, p.Direction = s.Address, recording.Listen
+	} else if s.Pull > 0 {
+		p.Addr = s.Address
+	} else if at, err := tcpAddress(endpointOf(s.Events, rank)); err == nil {
+		p.Addr = at
+	}
+	return p
 }
 
 // join enters the claim, again and again while the address cannot be listened
@@ -193,4 +284,7 @@ func (w *work) claimAgain() {
 }
 
 // wait returns when everything has ended. ctx has.
-func (w *work) wait() { w.wg.Wait() }
+func (w *work) wait() {
+	w.wg.Wait()
+	w.missing.close("")
+}

@@ -1,6 +1,9 @@
 """A publisher made with real libzmq, driven by lines on stdin.
 
-usage: publisher.py (bind|connect) HOST:PORT [replay HOST:PORT] [heartbeat MS] [topic no]
+usage: publisher.py (bind|connect) HOST:PORT [replay HOST:PORT] [heartbeat MS] [patience MS] [topic no]
+
+With a heartbeat it cuts a subscriber that shows no sign of life for as long as
+its patience after a PING.
 
 It serves the replay socket the way vLLM's publisher thread does: between two
 commands, the whole buffer at once, with a ROUTER of default high-water marks.
@@ -13,6 +16,7 @@ commands, each answered by one line:
   send TOPIC SEQ HEX       -> publishes and records ("-" = empty topic)
   record N HEX             -> records N batches, numbered from 0, without publishing
   frames FILE FROM TO      -> publishes and records lines FROM..TO-1 of a frames.jsonl
+  frames FILE FROM TO RANK -> of these, those of one rank's socket
 """
 import json
 import os
@@ -30,6 +34,7 @@ pub = ctx.socket(zmq.XPUB)
 pub.set_hwm(100000)
 if "heartbeat" in opts:
     pub.setsockopt(zmq.HEARTBEAT_IVL, int(opts["heartbeat"]))
+    pub.setsockopt(zmq.HEARTBEAT_TIMEOUT, int(opts["patience"]))
 (pub.bind if how == "bind" else pub.connect)("tcp://" + addr)
 router = None
 if "replay" in opts:
@@ -81,6 +86,8 @@ def command(words):
             for i, line in enumerate(f):
                 if int(words[2]) <= i < int(words[3]):
                     m = json.loads(line)
+                    if len(words) > 4 and m["rank_socket"] != int(words[4]):
+                        continue
                     send(m["topic"].encode(), m["seq"], bytes.fromhex(m["payload_hex"]))
         reply("ok")
 

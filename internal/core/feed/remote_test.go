@@ -16,10 +16,11 @@ import (
 
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/tokenizer"
+	"github.com/eppctl/eppctl/internal/testdata"
 )
 
 // tokenizeServer is an HTTP server with its own /tokenize.
-func tokenizeServer(t *testing.T, h http.HandlerFunc) (TokenizeEndpoint, *atomic.Int32) {
+func tokenizeServer(t *testing.T, h http.HandlerFunc) (TokenizerEndpoint, *atomic.Int32) {
 	t.Helper()
 	asked := new(atomic.Int32)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -27,12 +28,12 @@ func tokenizeServer(t *testing.T, h http.HandlerFunc) (TokenizeEndpoint, *atomic
 		h(w, r)
 	}))
 	t.Cleanup(s.Close)
-	return TokenizeEndpoint{URL: s.URL, Engine: pod.EngineVLLM}, asked
+	return TokenizerEndpoint{URL: s.URL, Engine: pod.EngineVLLM}, asked
 }
 
-func tokenizeClient(t *testing.T, list ...TokenizeEndpoint) *TokenizeClient {
+func tokenizeClient(t *testing.T, list ...TokenizerEndpoint) *RemoteTokenizer {
 	t.Helper()
-	c := NewTokenizeClient(nil, func(string) []TokenizeEndpoint { return list })
+	c := NewTokenizeClient(nil, func(string) []TokenizerEndpoint { return list })
 	t.Cleanup(c.Close)
 	return c
 }
@@ -110,7 +111,7 @@ func TestTokenizeNotOffered(t *testing.T) {
 		c := tokenizeClient(t, e)
 		for i := range 3 {
 			_, err := c.Tokenize(t.Context(), secretText())
-			if err == nil || i > 0 && !errors.Is(err, ErrNoTokenizer) {
+			if !errors.Is(err, ErrNotOffered) || i > 0 && err != ErrNotOffered {
 				t.Errorf("%d: %v", code, err)
 			}
 		}
@@ -119,7 +120,7 @@ func TestTokenizeNotOffered(t *testing.T) {
 		}
 		other := secretText()
 		other.Model = "another" // a 404 may have meant the model
-		if _, err := c.Tokenize(t.Context(), other); errors.Is(err, ErrNoTokenizer) || asked.Load() != 2 {
+		if _, err := c.Tokenize(t.Context(), other); err == ErrNotOffered || asked.Load() != 2 {
 			t.Errorf("%d: another model was not asked for: %v", code, err)
 		}
 	}
@@ -149,13 +150,13 @@ func TestTokenizeCancelledIsNobodysFault(t *testing.T) {
 	if _, err := c.Tokenize(ctx, secretText()); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	if len(c.rest) != 0 {
-		t.Errorf("the endpoint is held responsible: %v", c.rest)
+	if len(c.rests.of) != 0 {
+		t.Errorf("the endpoint is held responsible: %v", c.rests.of)
 	}
 }
 
 func TestTokenizeHugeReply(t *testing.T) {
-	e, _ := tokenizeServer(t, func(w http.ResponseWriter, _ *http.Request) {
+	e, asked := tokenizeServer(t, func(w http.ResponseWriter, _ *http.Request) {
 		chunk := []byte(strings.Repeat("1,", 1<<19))
 		_, _ = io.WriteString(w, `{"tokens":[`)
 		for range 32 { // twice the cap
@@ -165,22 +166,46 @@ func TestTokenizeHugeReply(t *testing.T) {
 		}
 	})
 	c := tokenizeClient(t, e)
-	if res, err := c.Tokenize(t.Context(), secretText()); err == nil || !strings.Contains(err.Error(), "more than") {
+	const most = 8 << 20 // of 32 MB that are sent
+	testdata.Bounded(t, most, func() {
+		if res, err := c.Tokenize(t.Context(), secretText()); err == nil || !strings.Contains(err.Error(), "more than") {
+			t.Errorf("%d ids, %v", len(res.IDs), err)
+		}
+	})
+	// It is left out, and the next prompt does not wait.
+	if _, err := c.Tokenize(t.Context(), secretText()); !errors.Is(err, ErrHung) || asked.Load() != 1 {
+		t.Errorf("asked %d times: %v", asked.Load(), err)
+	}
+}
+
+// TestTokenizeLongReply: what an engine may answer to a text is taken, and more to
+// one with an image.
+func TestTokenizeLongReply(t *testing.T) {
+	ids := "[" + strings.Repeat("100000, ", 1<<18) + "1]" // 2 MB
+	e, _ := tokenizeServer(t, func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintf(w, `{"token_ids":%s,"tokens":%s}`, ids, ids) })
+	long := tokenizer.Text{Model: "base", Shape: tokenizer.Completion, Body: []byte(`{"prompt":"` + strings.Repeat("a", 1<<18) + `"}`)}
+	if res, err := tokenizeClient(t, e).Tokenize(t.Context(), long); err != nil || len(res.IDs) != 1<<18+1 {
+		t.Errorf("%d ids, %v", len(res.IDs), err)
+	}
+	r := NewRenderClient(nil, func(string) []TokenizerEndpoint { return []TokenizerEndpoint{e} })
+	t.Cleanup(r.Close)
+	image := tokenizer.Text{Model: "base", Shape: tokenizer.Chat, Media: true, Body: []byte(`{"messages":[]}`)}
+	if res, err := r.Tokenize(t.Context(), image); err != nil || len(res.IDs) != 1<<18+1 {
 		t.Errorf("%d ids, %v", len(res.IDs), err)
 	}
 }
 
 func TestTokenizeNobodyToAsk(t *testing.T) {
-	for name, list := range map[string][]TokenizeEndpoint{
+	for name, list := range map[string][]TokenizerEndpoint{
 		"none":                 nil,
 		"no tokenizer service": {{URL: "http://127.0.0.1:1", Engine: pod.EngineTriton}, {URL: "http://127.0.0.1:1", Engine: pod.EngineTRTLLM}},
 	} {
-		if _, err := tokenizeClient(t, list...).Tokenize(t.Context(), secretText()); !errors.Is(err, ErrNoTokenizer) {
+		if _, err := tokenizeClient(t, list...).Tokenize(t.Context(), secretText()); !errors.Is(err, ErrNotOffered) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	gone := tokenizeClient(t, TokenizeEndpoint{URL: "http://127.0.0.1:1"})
-	if _, err := gone.Tokenize(t.Context(), secretText()); err == nil || errors.Is(err, ErrNoTokenizer) {
+	gone := tokenizeClient(t, TokenizerEndpoint{URL: "http://127.0.0.1:1"})
+	if _, err := gone.Tokenize(t.Context(), secretText()); err == nil || errors.Is(err, ErrNotOffered) {
 		t.Errorf("refused connection: %v", err)
 	}
 	text := secretText()

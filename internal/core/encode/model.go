@@ -1,0 +1,144 @@
+package encode
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/eppctl/eppctl/internal/core/chat"
+	"github.com/eppctl/eppctl/internal/core/tokenizer"
+	"github.com/eppctl/eppctl/internal/core/tokenizer/native"
+)
+
+// Options are what a model's encoder is made of.
+type Options struct {
+	Tokenizer *native.Tokenizer
+	// Chat renders the model's chats as Engine does; nil when they cannot be
+	// rendered here, and then NoChat says why.
+	Chat   *chat.Renderer
+	NoChat error
+	Engine chat.Engine // whose defaults hold for what a body does not say
+	// Cache is how many bytes of text and ids of earlier prompts are kept; 0 = none.
+	Cache int
+	// Now is the engine's time in its zone, for templates that print the date; nil =
+	// not known, and chats with such a template are refused.
+	Now func() time.Time
+	// Doubt says why the tokenizer may not be the engine's, SpecialsDoubt why what it
+	// adds to a text may not; "" = no doubt.
+	Doubt, SpecialsDoubt string
+}
+
+// Model gets the ids of a model's requests. All methods may be called from any
+// goroutine.
+type Model struct {
+	o      Options
+	cache  *native.Cache // nil = none
+	proven atomic.Bool
+}
+
+var _ tokenizer.Provider = (*Model)(nil)
+
+// New returns the encoder of a model.
+func New(o Options) *Model {
+	m := &Model{o: o}
+	if o.Cache > 0 {
+		m.cache = native.NewCache(o.Tokenizer, o.Cache)
+	}
+	return m
+}
+
+// Errors of Encode, besides those of packages chat and native.
+var (
+	ErrShape    = errors.New("requests of this shape are not encoded here")
+	ErrBody     = errors.New("the body is not a JSON object")
+	ErrNoPrompt = errors.New("the body has no prompt of text")
+	ErrNoChat   = errors.New("chats of this model are not rendered here")
+	ErrNotText  = errors.New("the prompt is not Unicode")
+)
+
+// Encoding is a prompt in ids and what is known about them.
+type Encoding struct {
+	IDs []uint32
+	// Cut is the first position whose content the ids do not determine, where IDs
+	// end too; negative = they are the whole prompt.
+	Cut int
+	// Doubts say what keeps the ids from being surely the engine's.
+	Doubts []string
+	Reused int // bytes of text that were found in the cache
+}
+
+// Encode returns the ids of a request. Of several prompts the first counts. The
+// error is a *chat.Rejected when the engine refuses the request too.
+func (m *Model) Encode(ctx context.Context, t tokenizer.Text) (*Encoding, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	e := &Encoding{Cut: -1}
+	if m.o.Doubt != "" {
+		e.Doubts = append(e.Doubts, m.o.Doubt)
+	}
+	err := ErrShape
+	switch t.Shape {
+	case tokenizer.Completion, tokenizer.Embedding:
+		err = m.completion(ctx, e, t.Shape, t.Body)
+	case tokenizer.Chat:
+		err = m.chat(ctx, e, chat.Completions, t.Body)
+	case tokenizer.Messages:
+		err = m.chat(ctx, e, chat.Messages, t.Body)
+	case tokenizer.Responses:
+		err = m.chat(ctx, e, chat.Responses, t.Body)
+	case tokenizer.EmbeddingChat:
+		err = m.chat(ctx, e, chat.Embeddings, t.Body)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// encode sets the ids of a text.
+func (m *Model) encode(ctx context.Context, e *Encoding, text string, special bool) (err error) {
+	if special && m.o.SpecialsDoubt != "" {
+		e.Doubts = append(e.Doubts, m.o.SpecialsDoubt)
+	}
+	e.IDs, e.Reused, err = m.EncodeText(ctx, text, special)
+	return err
+}
+
+// EncodeText returns the ids of a text, with what the post-processor adds or without.
+func (m *Model) EncodeText(ctx context.Context, text string, special bool) (ids []uint32, reused int, err error) {
+	if m.cache == nil {
+		ids, err = m.o.Tokenizer.EncodeContext(ctx, text, special)
+		return ids, 0, err
+	}
+	return m.cache.EncodeContext(ctx, text, special)
+}
+
+// Name implements tokenizer.Provider.
+func (m *Model) Name() string { return "native" }
+
+// SetProven tells whether these ids were compared with an engine's and are equal.
+// Until then Tokenize claims nothing.
+func (m *Model) SetProven(yes bool) { m.proven.Store(yes) }
+
+// Tokenize implements tokenizer.Provider. Exact is claimed once the model is proven,
+// and only for requests without doubts.
+func (m *Model) Tokenize(ctx context.Context, t tokenizer.Text) (tokenizer.Result, error) {
+	e, err := m.Encode(ctx, t)
+	if err != nil {
+		return tokenizer.Result{}, fmt.Errorf("native: %w", err)
+	}
+	r := tokenizer.Result{IDs: e.IDs, Status: tokenizer.Unverified, Cut: e.Cut, Doubtful: len(e.Doubts) > 0}
+	if m.proven.Load() && !r.Doubtful {
+		r.Status = tokenizer.Exact
+	}
+	return r, nil
+}
+
+// Piece is what an id stands for, where that was kept; see native.Tokenizer.Piece.
+func (m *Model) Piece(id uint32) ([]byte, bool) { return m.o.Tokenizer.Piece(id) }
+
+// Info describes the tokenizer.
+func (m *Model) Info() native.Info { return m.o.Tokenizer.Info() }

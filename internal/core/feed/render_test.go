@@ -1,0 +1,103 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/tokenizer"
+)
+
+func renderClient(t *testing.T, list ...TokenizerEndpoint) *RemoteTokenizer {
+	t.Helper()
+	c := NewRenderClient(nil, func(string) []TokenizerEndpoint { return list })
+	t.Cleanup(c.Close)
+	return c
+}
+
+// TestRender: TK-41, TK-42 and TK-44 over HTTP: the path of each shape, the body as
+// it was with the base model in it, the ids by either name.
+func TestRender(t *testing.T) {
+	chat := tokenizer.Text{Model: "base", Shape: tokenizer.Chat, Body: []byte(`{"model":"sql","messages":[{"role":"user","content":"hi"}]}`)}
+	text := tokenizer.Text{Model: "base", Shape: tokenizer.Completion, Body: []byte(`{"prompt":["a","b"],"model":"sql"}`)}
+	for _, tc := range []struct {
+		name   string
+		engine pod.Engine
+		text   tokenizer.Text
+		path   string
+		body   string
+		reply  string
+		want   []uint32
+		cut    int
+	}{
+		{"vLLM chat", pod.EngineVLLM, chat, "/v1/chat/completions/render", `{"model":"base","messages":[{"role":"user","content":"hi"}]}`, `{"token_ids":[1,2]}`, []uint32{1, 2}, -1},
+		{"vLLM completion", pod.EngineUnknown, text, "/v1/completions/render", `{"prompt":["a","b"],"model":"base"}`, `[{"token_ids":[1]},{"token_ids":[2]}]`, []uint32{1}, -1},
+		{"SGLang chat", pod.EngineSGLang, chat, "/v1/chat/completions/render", `{"model":"base","messages":[{"role":"user","content":"hi"}]}`, `{"input_ids":[3]}`, []uint32{3}, -1},
+		{"media", pod.EngineVLLM, chat, "/v1/chat/completions/render", `{"model":"base","messages":[{"role":"user","content":"hi"}]}`, `{"token_ids":[1,2,3],"features":{"mm_placeholders":{"image":[{"offset":1,"length":1}]}}}`, []uint32{1, 2, 3}, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			e, _ := tokenizeServer(t, func(w http.ResponseWriter, r *http.Request) {
+				if body, err := io.ReadAll(r.Body); err != nil || r.URL.Path != tc.path || string(body) != tc.body {
+					t.Errorf("%s %s %v", r.URL.Path, body, err)
+				}
+				fmt.Fprint(w, tc.reply)
+			})
+			e.Engine = tc.engine
+			res, err := renderClient(t, e).Tokenize(t.Context(), tc.text)
+			if err != nil || !slices.Equal(res.IDs, tc.want) || res.Cut != tc.cut || res.Status != tokenizer.Exact {
+				t.Errorf("%+v %v", res, err)
+			}
+		})
+	}
+}
+
+// TestRenderNotOffered: TK-40. An endpoint that says so is not asked again.
+func TestRenderNotOffered(t *testing.T) {
+	for _, code := range []int{http.StatusNotFound, http.StatusForbidden} {
+		e, asked := tokenizeServer(t, answers(code))
+		c := renderClient(t, e)
+		for range 5 {
+			if _, err := c.Tokenize(t.Context(), secretText()); !errors.Is(err, ErrNotOffered) {
+				t.Errorf("%d: %v", code, err)
+			}
+		}
+		if n := asked.Load(); n != 1 {
+			t.Errorf("%d: asked %d times", code, n)
+		}
+	}
+}
+
+// A request that an engine refuses is no fault of the endpoint: nobody else is
+// asked about it, and the next request goes there as before.
+func TestRefusedRequestIsNotTheEndpointsFault(t *testing.T) {
+	for _, code := range []int{http.StatusBadRequest, http.StatusUnprocessableEntity} {
+		first, asked := tokenizeServer(t, answers(code))
+		c := renderClient(t, first, first)
+		for range 3 {
+			if _, err := c.Tokenize(t.Context(), secretText()); !errors.Is(err, ErrRefused) || errors.Is(err, ErrNotOffered) {
+				t.Errorf("%d: %v", code, err)
+			}
+		}
+		if n := asked.Load(); n != 3 || len(c.rests.of) != 0 {
+			t.Errorf("%d: asked %d times, remembered %v", code, n, c.rests.of)
+		}
+	}
+}
+
+// TestRenderHangs: TK-43. The caller's deadline ends the call.
+func TestRenderHangs(t *testing.T) {
+	release := make(chan struct{})
+	stuck, _ := tokenizeServer(t, func(http.ResponseWriter, *http.Request) { <-release })
+	t.Cleanup(func() { close(release) })
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if _, err := renderClient(t, stuck, stuck).Tokenize(ctx, secretText()); !errors.Is(err, context.DeadlineExceeded) {
+		t.Error(err)
+	}
+}

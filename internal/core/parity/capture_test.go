@@ -1,0 +1,177 @@
+package parity_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/eppctl/eppctl/internal/core/block"
+	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/index"
+	"github.com/eppctl/eppctl/internal/core/parity"
+	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/testdata"
+)
+
+// TestCaptures plays what engines announced beside the requests that caused it. With
+// the ids that the engine used, no request may differ or be unseen, whatever was
+// evicted, reset, preempted, salted or sent at once; other ids must be found out.
+func TestCaptures(t *testing.T) {
+	makings := []struct {
+		name string
+		make func([]uint32) []uint32
+		miss bool // must be found
+	}{
+		{"the engine's", func(ids []uint32) []uint32 { return ids }, false},
+		{"one id differs", func(ids []uint32) []uint32 {
+			ids = slices.Clone(ids)
+			ids[len(ids)/2]++
+			return ids
+		}, true},
+		{"a second BOS", func(ids []uint32) []uint32 { return slices.Concat(ids[:1], ids) }, true},
+		{"no BOS", func(ids []uint32) []uint32 { return ids[1:] }, true},
+		{"one id less in the middle", func(ids []uint32) []uint32 { return slices.Delete(slices.Clone(ids), len(ids)/2, len(ids)/2+1) }, true},
+		{"another vocabulary", func(ids []uint32) []uint32 {
+			ids = slices.Clone(ids)
+			for i := range ids {
+				ids[i] += 1 << 20
+			}
+			return ids
+		}, true},
+	}
+	for _, c := range testdata.Captures(t) {
+		for _, m := range makings {
+			t.Run(c.Name+"/"+m.name, func(t *testing.T) {
+				p := newPlay(c)
+				p.run(t, m.make)
+				t.Logf("%s: %v", m.name, p.counts())
+				if !m.miss && (p.tally.Total[parity.Differs]+p.tally.Total[parity.Unseen] > 0 || p.tally.Total[parity.Equal] == 0) {
+					t.Errorf("equal ids: %v", p.counts())
+				}
+				if n := p.watched(); m.miss && n >= 16 && !p.found {
+					t.Errorf("other ids are not found out by %d requests: %v", n, p.counts())
+				}
+			})
+		}
+	}
+}
+
+// play is a capture on its way through an index and a watch.
+type play struct {
+	*testdata.Capture
+	ix      *index.Index
+	watch   *parity.Watch
+	dec     event.Decoder
+	batch   event.Batch
+	out     index.Result
+	seq     []int64
+	tally   parity.Tally
+	running []running
+
+	found bool // the tally failed at some time
+}
+
+type running struct {
+	x   *parity.Watched
+	end float64
+}
+
+func newPlay(c *testdata.Capture) *play {
+	p := &play{Capture: c, ix: index.New(index.Options{Seed: 1, TTL: -1}), watch: parity.NewWatch(2)}
+	engine := pod.EngineVLLM
+	if c.SGLang {
+		engine = pod.EngineSGLang
+	}
+	for m := range c.Ranks {
+		p.ix.Register(pod.Member(m), index.Owner{Model: "base", Engine: engine, Blocks: c.Blocks})
+		p.seq = append(p.seq, -1)
+	}
+	return p
+}
+
+func (p *play) counts() string {
+	s := ""
+	for v, n := range p.tally.Total {
+		s += fmt.Sprintf("%v %d ", parity.Verdict(v), n)
+	}
+	return s
+}
+
+// watched is how many requests were.
+func (p *play) watched() (n uint64) {
+	for _, x := range p.tally.Total {
+		n += x
+	}
+	return n
+}
+
+func ns(s float64) int64 { return int64(s * 1e9) }
+
+func (p *play) run(t *testing.T, made func([]uint32) []uint32) {
+	applied := 0
+	for i := range p.Requests {
+		q := &p.Requests[i]
+		for ; applied < min(q.Before, len(p.Messages)); applied++ {
+			p.apply(t, applied)
+		}
+		p.pass(q.At)
+		var ids []uint32
+		if rank, ok := p.Rank(q); ok && q.Status == 200 && json.Unmarshal(q.TokenIDs, &ids) == nil && len(ids) > 1 {
+			p.place(q, pod.Member(rank), made(ids))
+		}
+	}
+	for ; applied < len(p.Messages); applied++ {
+		p.apply(t, applied)
+	}
+	p.pass(p.Messages[applied-1].At + 3600)
+}
+
+func (p *play) place(q *testdata.Request, m pod.Member, ids []uint32) {
+	prompt := block.Prompt{Model: "base", Salt: q.Body.Salt, Tokens: ids, Cut: -1}
+	if q.Body.Model == "sql" || q.Body.Model == "legal" {
+		prompt.LoRA = q.Body.Model
+	}
+	p.ix.Lookup(&prompt, &p.out)
+	held := 0
+	for _, x := range p.out.Matches {
+		if x.Member == m {
+			held = int(x.Depth)
+		}
+	}
+	x := p.watch.Place(&parity.Routed{Model: "base", Member: m, Tokens: ids, Size: p.ix.ExpectedSize(m), Held: held}, ns(q.At))
+	p.running = append(p.running, running{x, q.End})
+	p.ix.Expect(m, &prompt).Expire(ns(q.End + 2))
+}
+
+// pass lets time go by until at.
+func (p *play) pass(at float64) {
+	p.running = slices.DeleteFunc(p.running, func(r running) bool {
+		if r.end > at {
+			return false
+		}
+		r.x.End(true, ns(r.end))
+		return true
+	})
+	p.ix.Sweep(ns(at))
+	for _, j := range p.watch.Sweep(ns(at), func(pod.Member, uint64) bool { return true }) {
+		p.tally.Add(j.Verdict)
+		p.found = p.found || p.tally.Failed()
+	}
+}
+
+func (p *play) apply(t *testing.T, i int) {
+	msg := &p.Messages[i]
+	p.pass(msg.At)
+	m := pod.Member(msg.Rank)
+	if int64(msg.Seq) <= p.seq[m] {
+		p.ix.Purge(m)
+		p.watch.Spoil(m)
+	}
+	p.seq[m] = int64(msg.Seq)
+	if err := p.dec.Decode(msg.Payload, &p.batch); err != nil {
+		t.Fatal(err)
+	}
+	p.ix.ApplyBatch(m, p.batch.Events, ns(msg.At))
+	p.watch.Store(m, p.batch.Events)
+}
