@@ -23,6 +23,7 @@ func TestOperationsPage(t *testing.T) {
 		written []string // in the page
 	}{
 		{"reason", consts(all, "internal/core/reason"), page.words("Reasons", 0)},
+		{"finding", findings(all), page.words("Findings", 0)},
 		{"refusal", refusals(all), page.words("Requests that are refused", 0)},
 		{"metric", metricNames(all), page.words("Metrics", 1)},
 		{"sync state", elements(all, "internal/core/view", "syncNames"), page.words("Sync states", 0)},
@@ -38,6 +39,14 @@ func TestOperationsPage(t *testing.T) {
 		for _, w := range c.written {
 			if !slices.Contains(c.said, w) {
 				t.Errorf("docs/operations.md tells of %s %q, which there is none", c.what, w)
+			}
+		}
+	}
+	for _, section := range []string{"Reasons", "Findings", "Metrics"} {
+		for line := range strings.Lines(page[section]) {
+			cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+			if strings.HasPrefix(line, "| ") && (len(cells) != 3 || strings.TrimSpace(cells[2]) == "") {
+				t.Errorf("docs/operations.md does not say what to do: %s", line)
 			}
 		}
 	}
@@ -57,6 +66,33 @@ func TestArchitecturePage(t *testing.T) {
 	slices.Sort(written)
 	if !slices.Equal(have, written) {
 		t.Errorf("docs/architecture.md has the packages\n%v, the tree\n%v", written, have)
+	}
+}
+
+// The import order that pages tell is the one that is held.
+func TestOrderTold(t *testing.T) {
+	all := tree(t)
+	var groups []string
+	for _, layer := range layers {
+		var names []string
+		for _, pkg := range layer {
+			if slices.ContainsFunc(all, func(s *source) bool { return s.pkg == pkg }) {
+				names = append(names, strings.TrimPrefix(strings.TrimPrefix(strings.TrimSuffix(pkg, "/eppctl"), "internal/"), "core/"))
+			}
+		}
+		if len(names) > 0 {
+			groups = append(groups, strings.Join(names, ", "))
+		}
+	}
+	order := strings.Join(groups, " < ")
+	for _, path := range []string{"docs/architecture.md", "internal/core/doc.go"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(text), order+"\n") {
+			t.Errorf("%s does not have the import order:\n%s", path, order)
+		}
 	}
 }
 
@@ -149,6 +185,49 @@ func elements(all []*source, folder, variable string) (words []string) {
 		}
 	})
 	return words
+}
+
+// findings are the codes of check that are no reasons: of literals of a Finding,
+// and of calls that make one.
+func findings(all []*source) (words []string) {
+	add := func(e ast.Expr) {
+		if w := literal(e); w != "" {
+			words = append(words, w)
+		}
+	}
+	for _, folder := range []string{"internal/core/feed", "internal/inspect/check"} {
+		inspect(all, folder, func(n ast.Node) {
+			switch n := n.(type) {
+			case *ast.CompositeLit:
+				if name := typeName(n.Type); name != "Finding" && name != "" { // elided in a list of them
+					return
+				}
+				for i, e := range n.Elts {
+					if kv, ok := e.(*ast.KeyValueExpr); ok && typeName(kv.Key) == "Code" {
+						add(kv.Value)
+					} else if !ok && i == 1 && typeName(n.Type) == "Finding" {
+						add(e)
+					}
+				}
+			case *ast.CallExpr:
+				if f, ok := n.Fun.(*ast.SelectorExpr); ok && len(n.Args) > 1 && (f.Sel.Name == "report" || f.Sel.Name == "fill") {
+					add(n.Args[1])
+				}
+			}
+		})
+	}
+	return words
+}
+
+// typeName is the last part of a name: "Finding" of feed.Finding.
+func typeName(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name
+	case *ast.SelectorExpr:
+		return e.Sel.Name
+	}
+	return ""
 }
 
 // refusals are the codes of OpenAI's error object that serve or prompt give.

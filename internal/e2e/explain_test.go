@@ -47,6 +47,10 @@ func TestExplainIsTheDecision(t *testing.T) {
 		if a.pod() != after["pick.pod"] {
 			t.Errorf("request %d: served by %s, decided %s", i, a.pod(), after["pick.pod"])
 		}
+		then := fields(t, s.admin("GET", "/v1/explain/"+id+"?without="+a.pod(), nil))
+		if pod := then["what_if.pick.pod"]; pod == "" || pod == a.pod() || then["pick.pod"] != a.pod() {
+			t.Errorf("request %d: picked %s; without it %s", i, then["pick.pod"], pod)
+		}
 	}
 }
 

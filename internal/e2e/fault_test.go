@@ -37,12 +37,12 @@ func TestQueueingPodLosesNewRequests(t *testing.T) {
 func queueing(t *testing.T, gap time.Duration, stream bool) {
 	prof := sim.H100x2
 	prof.MaxRunning = 4
-	const depth = 32 // weights.breaker.depth: beyond it the pod is left out
+	const depth = 32 // beyond it the pod is left out
 	// The engine's own limit, of which the picker knows nothing. It is above the
 	// depth, so that the first request refused is one too many of the picker's
 	// and not the breaker doing its work; with estimates alone 53 came.
 	const limit = 40
-	s := start(t, setup{fleet: sim.FleetOptions{Engines: 3, Engine: sim.EngineOptions{Profile: prof, MaxQueued: limit}}})
+	s := start(t, setup{fleet: sim.FleetOptions{Engines: 3, Engine: sim.EngineOptions{Profile: prof, MaxQueued: limit}}, weights: fmt.Sprintf("{breaker: {depth: %d}}", depth)})
 	shared := prompt(1, 3200)
 	warm := s.must(s.call(t.Context(), "POST", "/v1/completions", completion(shared, 1)))
 	hot := s.Fleet.ByName(warm.pod())

@@ -62,6 +62,7 @@ type setup struct {
 	fleet       sim.FleetOptions
 	envoyConfig []string
 	serve       []string
+	weights     string // "{delay: 0}"
 }
 
 func start(t *testing.T, o setup) *stack {
@@ -75,7 +76,7 @@ func start(t *testing.T, o setup) *stack {
 	t.Cleanup(func() { f.Close() })
 	dir := t.TempDir()
 	s, err := sim.StartStack(f, sim.StackOptions{Eppctl: eppctl, Envoy: envoy, Dir: dir,
-		EnvoyConfig: o.envoyConfig, Serve: o.serve})
+		EnvoyConfig: o.envoyConfig, Serve: o.serve, Weights: o.weights})
 	if err != nil {
 		t.Fatal(err)
 	}

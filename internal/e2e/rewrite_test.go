@@ -2,14 +2,18 @@ package e2e
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/eppctl/eppctl/internal/serve"
 	"github.com/eppctl/eppctl/internal/sim"
@@ -147,6 +151,39 @@ func TestResponseNamesTheAlias(t *testing.T) {
 				}
 			}
 			s.quiet()
+		})
+	}
+}
+
+// A compressed prompt is read, and where its model is renamed the engine gets it
+// as text, with the length of that and no content-encoding.
+func TestCompressedBodies(t *testing.T) {
+	for _, b := range serve.Bodies() {
+		t.Run(string(b), func(t *testing.T) {
+			s := start(t, setup{fleet: sim.FleetOptions{Engines: 2}, envoyConfig: []string{"--body", string(b)}})
+			s.names("llama")
+			body := func(model string) string {
+				return `{"model":"` + model + `","prompt":[1,2,3],"user":"` + strings.Repeat("a ß 漢 ", 30_000) + `","max_tokens":1}`
+			}
+			for coding, pack := range map[string]func(io.Writer) (io.WriteCloser, error){
+				"gzip": func(w io.Writer) (io.WriteCloser, error) { return gzip.NewWriter(w), nil },
+				"zstd": func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w) },
+			} {
+				var packed bytes.Buffer
+				w, err := pack(&packed)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := io.WriteString(w, body("llama")); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.Close(); err != nil {
+					t.Fatal(err)
+				}
+				for _, header := range []string{"content-encoding", "x-body-compressed"} {
+					s.arrived(s.call(t.Context(), "POST", "/v1/completions", packed.Bytes(), sim.EchoDigest, "1", header, coding), body("sim"))
+				}
+			}
 		})
 	}
 }

@@ -34,7 +34,7 @@ func (e *Engine) serveCompletion(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer e.forget(x)
-	a := answer{e: e, x: x, w: w, req: q, chat: strings.HasSuffix(r.URL.Path, "/chat/completions"), prompt: len(ids)}
+	a := answer{e: e, x: x, w: w, req: q, chat: strings.HasSuffix(r.URL.Path, "/chat/completions"), prompt: ids}
 	if q.Stream {
 		a.stream(r)
 	} else {
@@ -73,7 +73,7 @@ type answer struct {
 	w      http.ResponseWriter
 	req    *request
 	chat   bool
-	prompt int // tokens
+	prompt []uint32
 	text   strings.Builder
 	tokens int
 	cached int
@@ -194,12 +194,23 @@ func (a *answer) object(text, reason string, chunk bool) map[string]any {
 	default:
 		choice["text"] = text
 	}
-	return map[string]any{"id": id + a.x.id, "object": kind, "created": a.x.start.Unix(),
+	body := map[string]any{"id": id + a.x.id, "object": kind, "created": a.x.start.Unix(),
 		"model": a.req.Model, "choices": []any{choice}}
+	// vLLM tells them at the top of a chat and in each choice of a completion, in the
+	// first chunk of a stream; SGLang 0.5.23 does not know the field.
+	if a.req.ReturnTokenIDs && a.e.opt.Kind == pod.EngineVLLM && (!chunk || a.tokens == 1) {
+		if a.chat {
+			body["prompt_token_ids"] = a.prompt
+		} else {
+			choice["prompt_token_ids"] = a.prompt
+		}
+	}
+	return body
 }
 
 // usage has the form of vLLM with --enable-prompt-tokens-details.
 func (a *answer) usage() map[string]any {
-	return map[string]any{"prompt_tokens": a.prompt, "completion_tokens": a.tokens, "total_tokens": a.prompt + a.tokens,
+	prompt := len(a.prompt)
+	return map[string]any{"prompt_tokens": prompt, "completion_tokens": a.tokens, "total_tokens": prompt + a.tokens,
 		"prompt_tokens_details": map[string]int{"cached_tokens": max(a.cached, 0)}}
 }

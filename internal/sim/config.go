@@ -30,6 +30,13 @@ func (f *Fleet) Config(l Listen) string {
 	b.WriteString("models:\n")
 	for i, o := range models {
 		fmt.Fprintf(&b, "- name: %q\n  default: %v\n  prefill_tokens_per_second: %.0f\n", o.Model, i == 0, o.Profile.PrefillRate()*o.Speedup)
+		if o.Tokenizer != "" {
+			generate := "off"
+			if o.Generates {
+				generate = "on"
+			}
+			fmt.Fprintf(&b, "  tokenizer: {source: %q, parity_generate: %s}\n", o.Tokenizer, generate)
+		}
 		if len(o.Adapters) > 0 {
 			fmt.Fprintf(&b, "  adapters: [%s]\n", strings.Join(o.Adapters, ", "))
 		}

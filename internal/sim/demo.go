@@ -2,6 +2,7 @@ package sim
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,18 +19,22 @@ import (
 
 // DemoOptions are those of `eppctl sim demo`.
 type DemoOptions struct {
-	Eppctl string // this binary
-	Envoy  string // "" = $ENVOY, or envoy on PATH
-	Keep   bool   // leave everything running until ctx ends
-	Out    string // file of the measured rows
+	Eppctl  string // this binary
+	Envoy   string // "" = $ENVOY, or envoy on PATH
+	Keep    bool   // leave everything running until ctx ends
+	Out     string // file of the measured rows
+	Systems int    // system prompts that the conversations share, 0 = DemoSystems
 }
+
+// DemoSystems are more system prompts than one engine's cache holds.
+const DemoSystems = 16
 
 // demoFleet and demoWork are sized so that the fleet together holds every
 // conversation but one engine does not: where a request goes decides whether
 // its prefix is there.
 var (
 	demoFleet = FleetOptions{Engines: 4, Engine: EngineOptions{Model: "sim", Blocks: 1500, Speedup: 2, Profile: H100x2}}
-	demoWork  = WorkloadOptions{Seed: 1, Conversations: 40, Turns: 6, Systems: 16, SystemWords: 4000, UserWords: 120,
+	demoWork  = WorkloadOptions{Seed: 1, Conversations: 40, Turns: 6, Systems: DemoSystems, SystemWords: 4000, UserWords: 120,
 		Output: 24, Gap: 150 * time.Millisecond, Think: 300 * time.Millisecond, Model: "sim"}
 )
 
@@ -55,7 +60,9 @@ func Demo(ctx context.Context, o DemoOptions, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer s.Close()
-	d := demo{stack: s, work: demoWork.Draw(), stderr: stderr}
+	load := demoWork
+	load.Systems = cmp.Or(o.Systems, load.Systems)
+	d := demo{stack: s, load: load, work: load.Draw(), stderr: stderr}
 	if err := d.run(ctx); err != nil {
 		return err
 	}
@@ -70,12 +77,17 @@ func Demo(ctx context.Context, o DemoOptions, stdout, stderr io.Writer) error {
 	if err := s.Close(); err != nil {
 		return err
 	}
+	fmt.Fprint(stdout, ended)
 	return os.RemoveAll(dir)
 }
+
+// ended stands below a card whose last line says what to try.
+const ended = "All of it has ended by now. To try that and more: make demo KEEP=1, which is eppctl sim demo --keep.\n"
 
 // demo collects what a run of it measures.
 type demo struct {
 	stack   *Stack
+	load    WorkloadOptions
 	work    []Conversation
 	stderr  io.Writer
 	picked  []Outcome
@@ -176,7 +188,7 @@ func (d *demo) print(w io.Writer, out string) error {
 	}
 	fmt.Fprintf(w, "\nOne workload twice through Envoy: %d conversations of %d turns with %d system prompts over %d engines.\n"+
 		"VALUE is with eppctl, REFERENCE with round robin, both from cold caches; RATIO is VALUE / REFERENCE.\n\n",
-		len(d.work), demoWork.Turns, demoWork.Systems, len(d.stack.Fleet.Engines))
+		len(d.work), d.load.Turns, d.load.Systems, len(d.stack.Fleet.Engines))
 	if err := report.Print(w, rows); err != nil {
 		return err
 	}
@@ -198,9 +210,10 @@ func (d *demo) hint(w io.Writer) {
 		"explain shows other pods than above. Try:\n\n"+
 		"  curl -si %s/v1/chat/completions -H 'content-type: application/json' -d @%s\n"+
 		"  %s explain --addr %s -f %s\n"+
+		"  %s top --addr %s\n"+
 		"  curl -s http://%s/metrics | grep -E '^eppctl_(%s)'\n\n"+
 		"Configs and logs are in %s; they stay there after Ctrl-C.\n\n",
-		d.stack.Proxy, file, d.stack.opt.Eppctl, d.stack.Listen.Admin, file, d.stack.Listen.Metrics, hintMetrics, d.stack.opt.Dir)
+		d.stack.Proxy, file, d.stack.opt.Eppctl, d.stack.Listen.Admin, file, d.stack.opt.Eppctl, d.stack.Listen.Admin, d.stack.Listen.Metrics, hintMetrics, d.stack.opt.Dir)
 }
 
 // hintMetrics are three that tell most: the answers by code, what the prompts could

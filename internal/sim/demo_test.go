@@ -70,7 +70,7 @@ func TestDemoHint(t *testing.T) {
 	var b bytes.Buffer
 	d := demo{stack: &Stack{Proxy: "http://h:1", Listen: Listen{Admin: "h:2", Metrics: "h:3"}, opt: StackOptions{Dir: "/d", Eppctl: "eppctl"}}}
 	d.hint(&b)
-	for _, want := range []string{"caches are those of the round-robin run", "/d; they stay there", "h:3/metrics | grep -E '^eppctl_(" + hintMetrics + ")'"} {
+	for _, want := range []string{"caches are those of the round-robin run", "/d; they stay there", "eppctl top --addr h:2", "h:3/metrics | grep -E '^eppctl_(" + hintMetrics + ")'"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("the hint does not say %q:\n%s", want, b.String())
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/tokenizer"
 )
 
 // EngineOptions describe one engine. Zero values give a vLLM on a free port of
@@ -31,6 +32,15 @@ type EngineOptions struct {
 	// instead. NoEvents switches both off.
 	EventsAddr, ReplayAddr, EventsTo string
 	NoEvents                         bool
+	// NoTokenize leaves /tokenize out: it answers 404.
+	NoTokenize bool
+	// Encoder makes the ids of texts and chats; nil = the simulator's own tokenizer.
+	Encoder tokenizer.Provider
+	// Tokenizer is the folder of tokenizer files that a picker is told of; the
+	// simulator reads none. Generates: it is told to compare its ids with those of
+	// requests that the engine computes.
+	Tokenizer string
+	Generates bool
 }
 
 func (o *EngineOptions) defaults() error {

@@ -33,7 +33,9 @@ func (e *Engine) handler() http.Handler {
 	m := http.NewServeMux()
 	m.HandleFunc("POST /v1/completions", e.serveCompletion)
 	m.HandleFunc("POST /v1/chat/completions", e.serveCompletion)
-	m.HandleFunc("POST /tokenize", e.serveTokenize)
+	if !e.opt.NoTokenize {
+		m.HandleFunc("POST /tokenize", e.serveTokenize)
+	}
 	m.HandleFunc("GET /v1/models", e.serveModels)
 	m.HandleFunc("GET /health", func(http.ResponseWriter, *http.Request) {})
 	m.HandleFunc("GET /metrics", e.serveMetrics)
@@ -83,7 +85,7 @@ func (e *Engine) read(w http.ResponseWriter, r *http.Request) (*request, []uint3
 		refuse(w, http.StatusNotFound, fmt.Sprintf("The model `%s` does not exist.", q.Model))
 		return nil, nil, false
 	}
-	ids, err := q.tokens()
+	ids, err := e.tokens(r.Context(), &q, body)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, err.Error())
 		return nil, nil, false

@@ -46,9 +46,9 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // Signal asks the process to end, as an operator would.
 func (p *Process) Signal() error { return p.cmd.Process.Signal(syscall.SIGTERM) }
 
-// Kill ends the process at once.
+// Kill ends the process at once, and what it has started.
 func (p *Process) Kill() {
-	p.cmd.Process.Kill()
+	killAll(p.cmd)
 	<-p.done
 }
 
@@ -74,9 +74,9 @@ func (p *Process) ExitCode() int {
 	}
 }
 
-// until calls ready every 20 ms until it succeeds. A process that ends
+// Until calls ready every 20 ms until it succeeds. A process that ends
 // meanwhile, or the deadline, gives an error with the end of its log.
-func (p *Process) until(patience time.Duration, ready func() error) error {
+func (p *Process) Until(patience time.Duration, ready func() error) error {
 	deadline := time.Now().Add(patience)
 	for {
 		err := ready()

@@ -6,3 +6,5 @@ import "os/exec"
 
 // endWithParent: only Linux has it.
 func endWithParent(*exec.Cmd) {}
+
+func killAll(cmd *exec.Cmd) { _ = cmd.Process.Kill() }

@@ -1,9 +1,13 @@
 package sim
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/eppctl/eppctl/internal/core/tokenizer"
 )
 
 // request is what the simulator reads of an OpenAI completion or chat body, and
@@ -22,7 +26,8 @@ type request struct {
 	StreamOptions       struct {
 		IncludeUsage bool `json:"include_usage"`
 	} `json:"stream_options"`
-	CacheSalt string `json:"cache_salt"`
+	CacheSalt      string `json:"cache_salt"`
+	ReturnTokenIDs bool   `json:"return_token_ids"`
 }
 
 type message struct {
@@ -41,6 +46,19 @@ func (r *request) tokens() ([]uint32, error) {
 		return nil, errors.New("prompt or messages: missing")
 	}
 	return r.promptTokens(r.Prompt)
+}
+
+// tokens are the ids that the engine computes for a request.
+func (e *Engine) tokens(ctx context.Context, q *request, body []byte) ([]uint32, error) {
+	shape := tokenizer.Chat
+	if len(q.Messages) == 0 {
+		shape = tokenizer.Completion
+	}
+	if e.opt.Encoder == nil || shape == tokenizer.Completion && !bytes.HasPrefix(q.Prompt, []byte(`"`)) {
+		return q.tokens()
+	}
+	res, err := e.opt.Encoder.Tokenize(ctx, tokenizer.Text{Shape: shape, Body: body})
+	return res.IDs, err
 }
 
 func (r *request) promptTokens(raw json.RawMessage) ([]uint32, error) {

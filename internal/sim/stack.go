@@ -21,11 +21,15 @@ type StackOptions struct {
 	EnvoyConfig   []string // further flags of `eppctl envoy-config`
 	Serve         []string // further flags of `eppctl serve`
 	Baseline      bool     // a second listener, round robin without the picker
+	Weights       string   // the section of that name, in braces; "" = the defaults
+	// Config writes the configuration of a fleet that is not simulated; the fleet
+	// given is then nil.
+	Config func(Listen) string
 }
 
 // Stack is a running fleet, `eppctl serve` and Envoy, all on loopback.
 type Stack struct {
-	Fleet    *Fleet
+	Fleet    *Fleet // nil when it is not simulated
 	Serve    *Process
 	Envoy    *Process
 	Proxy    string // URL of Envoy's listener
@@ -54,7 +58,14 @@ func StartStack(f *Fleet, o StackOptions) (*Stack, error) {
 	if o.Baseline {
 		s.Baseline = "http://" + addrs[6]
 	}
-	if err := os.WriteFile(s.Config, []byte(f.Config(s.Listen)), 0o644); err != nil {
+	if o.Config == nil {
+		o.Config = f.Config
+	}
+	config := o.Config(s.Listen)
+	if o.Weights != "" {
+		config += "weights: " + o.Weights + "\n"
+	}
+	if err := os.WriteFile(s.Config, []byte(config), 0o644); err != nil {
 		return nil, err
 	}
 	if err := s.StartServe(); err != nil {
@@ -74,7 +85,7 @@ func (s *Stack) StartServe() error {
 	if err != nil {
 		return err
 	}
-	return s.Serve.until(patience, s.Synced)
+	return s.Serve.Until(patience, s.Synced)
 }
 
 func (s *Stack) startEnvoy(addrs []string) error {
@@ -101,7 +112,7 @@ func (s *Stack) startEnvoy(addrs []string) error {
 	if err != nil {
 		return err
 	}
-	return s.Envoy.until(patience, func() error {
+	return s.Envoy.Until(patience, func() error {
 		_, err := fetch("http://" + s.envoyAdmin + "/ready")
 		return err
 	})
@@ -131,8 +142,12 @@ type State struct {
 		Name  string
 		Addr  string
 		Ranks []struct {
-			Sync   string
-			Blocks int
+			Sync    string
+			Blocks  int
+			LastSeq uint64 `json:"last_seq"`
+			// Expected are prompts that count as held since they were placed, and not
+			// because an event says so.
+			Expected int `json:"expected_prompts"`
 		}
 		Telemetry struct{ State string }
 		Load      struct {
@@ -161,20 +176,28 @@ func (s *Stack) Synced() error {
 	if err != nil {
 		return err
 	}
-	if len(st.Pods) != len(s.Fleet.Engines) {
-		return fmt.Errorf("%d of %d pods are known", len(st.Pods), len(s.Fleet.Engines))
+	if len(st.Pods) == 0 || s.Fleet != nil && len(st.Pods) != len(s.Fleet.Engines) {
+		return fmt.Errorf("%d of %d pods are known", len(st.Pods), s.size())
 	}
 	for _, p := range st.Pods {
 		if p.Telemetry.State != "fresh" {
 			return fmt.Errorf("telemetry of pod %s is %s", p.Name, p.Telemetry.State)
 		}
 		for _, r := range p.Ranks {
-			if r.Sync != "synced" && s.Fleet.ByName(p.Name).pub != nil {
+			if r.Sync != "live" && (s.Fleet == nil || s.Fleet.ByName(p.Name).pub != nil) {
 				return fmt.Errorf("events of pod %s are %s", p.Name, r.Sync)
 			}
 		}
 	}
 	return nil
+}
+
+// size is the number of simulated engines.
+func (s *Stack) size() int {
+	if s.Fleet == nil {
+		return 1
+	}
+	return len(s.Fleet.Engines)
 }
 
 func fetch(url string) ([]byte, error) {

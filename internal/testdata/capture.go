@@ -29,15 +29,19 @@ type Capture struct {
 
 // Message is one KV-event message, in the order a subscriber of all ranks had it.
 type Message struct {
-	Seq     uint64 `json:"seq"`
-	Rank    int    `json:"rank_socket"`
-	Hex     string `json:"payload_hex"`
-	Payload []byte `json:"-"`
+	At      float64 `json:"t"` // received, Unix seconds
+	Topic   string  `json:"topic"`
+	Seq     uint64  `json:"seq"`
+	Rank    int     `json:"rank_socket"`
+	Hex     string  `json:"payload_hex"`
+	Payload []byte  `json:"-"`
 }
 
 // Request is one call to the engine and what that reported.
 type Request struct {
 	ID      json.RawMessage   `json:"id"`
+	At      float64           `json:"t"` // sent, Unix seconds
+	End     float64           `json:"t_end"`
 	Headers map[string]string `json:"headers"`
 	Body    struct {
 		Model    string          `json:"model"`
@@ -113,15 +117,25 @@ func Captures(tb testing.TB) (all []*Capture) {
 	return all
 }
 
+// Messages reads a frames.jsonl, whether or not the requests that caused it are
+// known.
+func Messages(tb testing.TB, path string) (all []Message) {
+	tb.Helper()
+	readLines(tb, path, func(m *Message) (err error) {
+		m.Payload, err = hex.DecodeString(m.Hex)
+		all = append(all, *m)
+		return err
+	})
+	return all
+}
+
 func readCapture(tb testing.TB, dir, name string, own bool) *Capture {
 	tb.Helper()
 	c := &Capture{Name: name, Dir: dir, Own: own, Ranks: 1}
-	readLines(tb, filepath.Join(dir, "frames.jsonl"), func(m *Message) (err error) {
-		m.Payload, err = hex.DecodeString(m.Hex)
-		c.Messages = append(c.Messages, *m)
-		c.Ranks = max(c.Ranks, m.Rank+1)
-		return err
-	})
+	c.Messages = Messages(tb, filepath.Join(dir, "frames.jsonl"))
+	for i := range c.Messages {
+		c.Ranks = max(c.Ranks, c.Messages[i].Rank+1)
+	}
 	readLines(tb, filepath.Join(dir, "requests.jsonl"), func(r *Request) (err error) {
 		if r.Comparable() {
 			err = json.Unmarshal(r.TokenIDs, &r.Tokens)

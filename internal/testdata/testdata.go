@@ -46,6 +46,18 @@ func Dirs(tb testing.TB, kind string) []string {
 	return dirs
 }
 
+// Beside is the path of a file of the folder dir, one of Dirs(kind), or of the
+// project's own where dir has none: an extra folder need not repeat models and
+// vocabularies.
+func Beside(tb testing.TB, dir, kind, name string) string {
+	tb.Helper()
+	path := filepath.Join(dir, filepath.FromSlash(name))
+	if _, err := os.Stat(path); err == nil {
+		return path
+	}
+	return filepath.Join(Dirs(tb, kind)[0], filepath.FromSlash(name))
+}
+
 func isDir(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()

@@ -1,6 +1,7 @@
 package zmtp
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -21,8 +22,8 @@ type Options struct {
 	// PUB does.
 	Legacy bool
 	// Heartbeat sends a PING that often and cuts a subscriber that was silent
-	// for two of them. 0 = no heartbeat.
-	Heartbeat time.Duration
+	// for Patience. 0 = no heartbeat, and two heartbeats.
+	Heartbeat, Patience time.Duration
 }
 
 // Publisher is a PUB socket. Its methods may be called from any goroutine.
@@ -201,7 +202,7 @@ func (p *Publisher) serve(nc net.Conn) {
 func (p *Publisher) read(c *Conn, s *subscriber) {
 	for {
 		if p.opts.Heartbeat > 0 {
-			c.SetReadDeadline(time.Now().Add(2 * p.opts.Heartbeat))
+			c.SetReadDeadline(time.Now().Add(cmp.Or(p.opts.Patience, 2*p.opts.Heartbeat)))
 		}
 		cmd, frames, err := c.Recv()
 		if err != nil {
