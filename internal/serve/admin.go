@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/pick"
+	"github.com/eppctl/eppctl/internal/core/recording"
+	"github.com/eppctl/eppctl/internal/core/view"
 )
 
 // Bounds of the admin API: it must never cost the picks anything.
@@ -37,18 +39,27 @@ const APIVersion = "eppctl/v1"
 //	         The request itself, as a client would send it: the body verbatim,
 //	         its headers as headers, the gateway's subset as header
 //	         x-gateway-destination-endpoint-subset. Answers an Explanation, or
-//	         the refusal that serve would send, with its status.
-//	GET  /v1/explain/{request-id or pick-id}
+//	         the refusal that serve would send, with its status. With tokens=1 it
+//	         has the token ids of this very request, which are the asker's own.
+//	         set=, weight= and without= suppose something: see suppose.go.
+//	GET  /v1/explain/{request-id or pick-id}?set=&weight=&without=
 //	GET  /v1/picks?pod=&limit=
-//	GET  /v1/state?sort=&limit=&filter=
+//	GET  /v1/state?sort=&limit=&filter=&picks=&detail=
+//	         A Snapshot: one frame of top. docs/admin-api.md has its fields.
 //	GET  /v1/names?kind=pod|model
+//	GET  /v1/frames?pod=PATTERN
+//	         What engines send, as an endless recording: see frames.go.
 //
-// No answer holds prompt text or token ids.
+// No other answer but that of frames holds token ids; none holds prompt text, and
+// nothing of a prompt is kept.
 type admin struct {
 	picker  *Picker
 	version Version
+	config  string // whole path of the configuration, "" = none
 	slots   chan struct{}
 	reserve chan struct{} // for GETs alone: an operator sees why nothing else goes
+	frames  chan struct{} // for /v1/frames alone: its answers do not end
+	hub     *recording.Hub
 	bodies  budget
 	log     *slog.Logger
 	begun   time.Time
@@ -57,7 +68,8 @@ type admin struct {
 func newAdmin(p *Picker, v Version, log *slog.Logger) *admin {
 	return &admin{
 		picker: p, version: v, log: log, begun: time.Now(),
-		slots: make(chan struct{}, adminInFlight), reserve: make(chan struct{}, 1),
+		slots: make(chan struct{}, adminInFlight), reserve: make(chan struct{}, 1), frames: make(chan struct{}, frameClients),
+		hub: recording.NewHub(),
 	}
 }
 
@@ -70,6 +82,7 @@ func (a *admin) handler() http.Handler {
 	mux.HandleFunc("GET /v1/picks", a.getPicks)
 	mux.HandleFunc("GET /v1/state", a.getState)
 	mux.HandleFunc("GET /v1/names", a.getNames)
+	mux.HandleFunc("GET "+framesPath, a.getFrames)
 	return a.guard(mux)
 }
 
@@ -82,10 +95,14 @@ func (a *admin) guard(next http.Handler) http.Handler {
 			writeError(w, http.StatusForbidden, "E_HOST", "the Host header names neither an address nor localhost", "")
 			return
 		}
+		places, most := []chan struct{}{a.slots, a.reserve}, adminInFlight
+		if r.URL.Path == framesPath {
+			places, most = []chan struct{}{a.frames}, frameClients
+		}
 		if r.Method != http.MethodPost {
-			done := a.enter(a.slots, a.reserve)
+			done := a.enter(places...)
 			if done == nil {
-				busy(w)
+				busy(w, most)
 				return
 			}
 			defer done()
@@ -112,9 +129,9 @@ func (a *admin) enter(places ...chan struct{}) (leave func()) {
 	return nil
 }
 
-func busy(w http.ResponseWriter) {
+func busy(w http.ResponseWriter, most int) {
 	w.Header().Set("Retry-After", "1")
-	writeError(w, http.StatusTooManyRequests, "E_BUSY", strconv.Itoa(adminInFlight)+" admin requests are in flight", "try again")
+	writeError(w, http.StatusTooManyRequests, "E_BUSY", strconv.Itoa(most)+" admin requests of this kind are in flight", "try again")
 }
 
 func namesUs(host string) bool {
@@ -140,8 +157,9 @@ func (a *admin) getVersion(w http.ResponseWriter, _ *http.Request) {
 		APIVersion string `json:"apiVersion"`
 		Kind       string `json:"kind"`
 		Version
-		UptimeMs int64 `json:"uptime_ms"`
-	}{APIVersion, "Version", a.version, time.Since(a.begun).Milliseconds()})
+		UptimeMs int64  `json:"uptime_ms"`
+		Config   string `json:"config"`
+	}{APIVersion, "Version", a.version, time.Since(a.begun).Milliseconds(), a.config})
 }
 
 func (a *admin) postExplain(w http.ResponseWriter, r *http.Request) {
@@ -155,22 +173,38 @@ func (a *admin) postExplain(w http.ResponseWriter, r *http.Request) {
 		writeRefusal(w, tooLarge(limit))
 		return
 	case errors.Is(err, errBudget):
-		busy(w)
+		busy(w, adminInFlight)
 		return
 	case err != nil:
 		return // the client is gone
 	}
 	done := a.enter(a.slots)
 	if done == nil {
-		busy(w)
+		busy(w, adminInFlight)
 		return
 	}
 	defer done()
 	ctx, cancel := context.WithTimeout(r.Context(), min(explainDeadline, a.picker.deadline()))
 	defer cancel()
-	x, no := a.picker.Explain(ctx, askOf(r, body))
+	question := askOf(r, body)
+	question.ShowIDs = r.URL.Query().Get("tokens") == "1"
+	x, card, no := a.picker.Explain(ctx, question)
 	if no != nil {
 		writeRefusal(w, no)
+		return
+	}
+	a.writeExplained(w, r, x, card)
+}
+
+// writeExplained answers with an explanation, what would change it, and what the
+// question supposes.
+func (a *admin) writeExplained(w http.ResponseWriter, r *http.Request, x *pick.Explanation, c *pick.Card) {
+	what, err := suppositions(r.URL.Query())
+	if err == nil {
+		err = a.picker.reason(r.Context(), x, c, what)
+	}
+	if err != nil {
+		writeError(w, http.StatusBadRequest, "E_USAGE", err.Error(), "")
 		return
 	}
 	writeJSON(w, http.StatusOK, x)
@@ -191,12 +225,12 @@ func askOf(r *http.Request, body []byte) *ask {
 
 func (a *admin) getExplain(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
-	x, kept := a.picker.ring.find(id)
+	x, card, kept := a.picker.ring.find(id)
 	if x == nil {
 		writeError(w, http.StatusNotFound, "E_UNKNOWN_REQUEST", "no recent pick has this request id or pick id", keptHint(kept))
 		return
 	}
-	writeJSON(w, http.StatusOK, x)
+	a.writeExplained(w, r, x, card)
 }
 
 // keptHint names ids that would have been found: the newest, and how far back the
@@ -216,17 +250,29 @@ func (a *admin) getPicks(w http.ResponseWriter, r *http.Request) {
 	limit := rows(r, pickRows)
 	picks, total := a.picker.ring.recent(r.URL.Query().Get("pod"), limit)
 	writeJSON(w, http.StatusOK, struct {
-		APIVersion string      `json:"apiVersion"`
-		Kind       string      `json:"kind"`
-		Picks      []shortPick `json:"picks"`
-		Total      int         `json:"total"`
-		Truncated  bool        `json:"truncated"`
+		APIVersion string            `json:"apiVersion"`
+		Kind       string            `json:"kind"`
+		Picks      []view.RecentPick `json:"picks"`
+		Total      int               `json:"total"`
+		Truncated  bool              `json:"truncated"`
 	}{APIVersion, "Picks", picks, total, len(picks) < total})
 }
 
 func (a *admin) getState(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	writeJSON(w, http.StatusOK, a.picker.snapshot(q.Get("sort"), q.Get("filter"), rows(r, stateRows), time.Now()))
+	x := stateQuery{sort: q.Get("sort"), filter: q.Get("filter"), limit: rows(r, stateRows)}
+	if n, err := strconv.Atoi(q.Get("picks")); err == nil {
+		x.picks = min(n, pickRows)
+	}
+	if q.Has("detail") {
+		name := q.Get("detail")
+		x.detail = &name
+	}
+	now := time.Now()
+	if a.picker.past {
+		now = a.picker.clock()
+	}
+	writeJSON(w, http.StatusOK, a.picker.snapshot(x, now))
 }
 
 func (a *admin) getNames(w http.ResponseWriter, r *http.Request) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/view"
 )
 
 func (r *rig) admin(method, path, body string, kv ...string) *httptest.ResponseRecorder {
@@ -116,8 +117,8 @@ func TestAdmin(t *testing.T) {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
 		list, _ := r.picker.ring.recent("", 64)
-		for _, p := range []shortPick{list[0], list[40], list[63]} { // x-eppctl-pick-id names a pick as well
-			x, _ := r.picker.ring.find(p.PickID)
+		for _, p := range []view.RecentPick{list[0], list[40], list[63]} { // x-eppctl-pick-id names a pick as well
+			x, _, _ := r.picker.ring.find(p.PickID)
 			if x == nil || x.RequestID != p.RequestID || x.Source != "recorded" {
 				t.Fatalf("pick id %q: %+v", p.PickID, x)
 			}
@@ -196,11 +197,11 @@ func TestStateIsBounded(t *testing.T) {
 			pods = append(pods, pod.Spec{Name: fmt.Sprintf("p%03d", i), Address: fmt.Sprintf("10.0.%d.%d:80", i/200, i%200+1), Model: "m"})
 		}
 		r := newRig(t, rigOptions{pods: pods})
-		var s Snapshot
+		var s view.Snapshot
 		for path, want := range map[string][2]int{
 			"/v1/state?limit=50": {50, 300}, "/v1/state": {stateRows, 300}, "/v1/state?filter=p29": {10, 10}, "/v1/state?limit=-1": {stateRows, 300},
 		} {
-			s = Snapshot{}
+			s = view.Snapshot{}
 			if err := json.Unmarshal(r.admin("GET", path, "").Body.Bytes(), &s); err != nil {
 				t.Fatal(err)
 			}

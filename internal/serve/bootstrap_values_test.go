@@ -1,9 +1,7 @@
 package serve
 
 import (
-	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -18,6 +16,8 @@ import (
 	upstreamv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
+
+	"github.com/eppctl/eppctl/internal/testdata"
 )
 
 func eachBootstrap(t *testing.T, f func(*testing.T, BootstrapOptions)) {
@@ -38,18 +38,7 @@ func TestGoldenBootstraps(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join("testdata", "bootstraps", fmt.Sprintf("%s-%s.yaml", o.Variant, o.Body))
-		if *update {
-			if err := os.WriteFile(path, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !bytes.Equal(got, want) {
-			t.Errorf("%s differs; if that is right, run with -update:\n%s", path, got)
-		}
+		testdata.Golden(t, path, got)
 	})
 }
 

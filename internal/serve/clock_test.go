@@ -53,8 +53,8 @@ func TestWallTimeIsForDisplay(t *testing.T) {
 	// Twice asked, the same answer.
 	r := newRig(t, rigOptions{})
 	r.route(completion("m", ids(1, 64)), requestIDHeader, "x")
-	a, _ := r.picker.ring.find("x")
-	b, _ := r.picker.ring.find("x")
+	a, _, _ := r.picker.ring.find("x")
+	b, _, _ := r.picker.ring.find("x")
 	if list, _ := r.picker.ring.recent("", 1); a.At != b.At || list[0].At[:19] != a.At[:19] {
 		t.Errorf("%s, %s, %s", a.At, b.At, list[0].At)
 	}

@@ -24,6 +24,8 @@ type Config struct {
 	Limits  Limits
 	Scrape  Scrape
 	Envoy   Envoy
+	// Decisions says where what was decided is recorded.
+	Decisions Decisions
 	// StrictModels refuses a model that neither models nor a pod names with 404
 	// instead of routing it by load.
 	StrictModels bool
@@ -46,8 +48,10 @@ type Listen struct {
 type Limits struct {
 	RequestBytes    Bytes         `yaml:"request_bytes"`    // a body above it is refused with 413
 	PickDeadline    time.Duration `yaml:"pick_deadline"`    // past it a request is routed without its prefix
-	TokenizeTimeout time.Duration `yaml:"tokenize_timeout"` // of one engine call, inside the pick deadline
-	Blocks          int           `yaml:"blocks"`           // blocks the index keeps in all, 0 = no cap
+	RenderTimeout   time.Duration `yaml:"render_timeout"`   // of one render call, inside the pick deadline
+	TokenizeTimeout time.Duration `yaml:"tokenize_timeout"` // of one tokenizer, the native one too, inside the pick deadline
+	Blocks          int           `yaml:"blocks"`           // blocks the index keeps in all
+	IndexBytes      Bytes         `yaml:"index_bytes"`      // the same in memory, 0 = only blocks counts
 	ScrapeBytes     Bytes         `yaml:"scrape_bytes"`     // one metrics page, decoded
 	FrameBytes      Bytes         `yaml:"frame_bytes"`      // one message of KV events
 	RecentCards     int           `yaml:"recent_cards"`     // decisions kept for explain --request-id
@@ -71,6 +75,13 @@ type Envoy struct {
 	Cluster string `yaml:"cluster"`
 }
 
+// Decisions is the recording of decisions, for eppctl replay.
+type Decisions struct {
+	File       string `yaml:"file"`        // "" = none
+	RotateSize Bytes  `yaml:"rotate_size"` // a file of this size is followed by another
+	Keep       int    `yaml:"keep"`        // files in all
+}
+
 // file is the layout of eppctl.yaml. Where the file and Config differ, Config
 // has the form the rest of the program wants.
 type file struct {
@@ -81,6 +92,7 @@ type file struct {
 	Limits       Limits        `yaml:"limits"`
 	Scrape       Scrape        `yaml:"scrape"`
 	Envoy        Envoy         `yaml:"envoy"`
+	Decisions    Decisions     `yaml:"decisions"`
 	StrictModels bool          `yaml:"strict_models"`
 	Drain        time.Duration `yaml:"drain_timeout"`
 }
@@ -98,7 +110,11 @@ func defaults() file {
 			RequestBytes: 32 << 20,
 			// Below the 5 s message_timeout of the printed bootstrap; nothing in
 			// Envoy bounds a pick in full duplex.
-			PickDeadline:    500 * time.Millisecond,
+			PickDeadline: 500 * time.Millisecond,
+			// vLLM's render server took 7 ms for a chat of 500 tokens, and 5 to 7 ms
+			// at p95 for prompts of 100,000 in another picker's test. Behind a hung
+			// one there has to be time for the next provider.
+			RenderTimeout:   150 * time.Millisecond,
 			TokenizeTimeout: 300 * time.Millisecond,
 			// About 600 MB at the measured 59 bytes per block: more than the pools
 			// of 64 pods with 150,000 blocks each hold in all.
@@ -109,7 +125,10 @@ func defaults() file {
 		},
 		Scrape: Scrape{Interval: 250 * time.Millisecond, Timeout: time.Second},
 		Envoy:  Envoy{Cluster: "pool"},
-		Drain:  25 * time.Second,
+		// A prompt of 12,000 tokens, the mean of the Mooncake conversation trace,
+		// takes 8 KB: a quarter of a GiB is some 30,000 requests.
+		Decisions: Decisions{RotateSize: 256 << 20, Keep: 4},
+		Drain:     25 * time.Second,
 	}
 }
 
@@ -141,7 +160,7 @@ func parseConfig(path string, text []byte, with []Override) (*Config, error) {
 	d := newDecoder(path)
 	d.decode(text, &f)
 	c := &Config{
-		Path: path, Listen: f.Listen, Limits: f.Limits, Scrape: f.Scrape, Envoy: f.Envoy,
+		Path: path, Listen: f.Listen, Limits: f.Limits, Scrape: f.Scrape, Envoy: f.Envoy, Decisions: f.Decisions,
 		StrictModels: f.StrictModels, Drain: f.Drain, overrides: with, text: text,
 	}
 	c.Models = d.models(f.Models)

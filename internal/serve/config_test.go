@@ -1,8 +1,6 @@
 package serve
 
 import (
-	"bytes"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,9 +15,8 @@ import (
 	"github.com/goccy/go-yaml/parser"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/testdata"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files under testdata")
 
 // parse reads a file of which a test gives the rest: one without a pod is refused.
 func parse(text string) (*Config, error) {
@@ -51,7 +48,7 @@ func TestConfigFull(t *testing.T) {
 		{
 			Name: "a", Address: "10.0.0.1:8000", Engine: pod.EngineVLLM, Model: "llama", Adapters: []string{"sql"}, Ranks: 2,
 			Events: []string{"tcp://10.0.0.1:5557", "tcp://10.0.0.1:5558"}, Replay: []string{"tcp://10.0.0.1:5657", "tcp://10.0.0.1:5658"},
-			Metrics: "http://10.0.0.1:8000/metrics", MaxContext: 131072,
+			Metrics: "http://10.0.0.1:8000/metrics", MaxCPULoRAs: 8, MaxContext: 131072, BlockSize: 32,
 			Device: "inference/vllm-a", PrefillRate: 24000,
 		},
 		{
@@ -60,6 +57,7 @@ func TestConfigFull(t *testing.T) {
 		},
 		{Name: "c", Address: "vllm-c.pool.svc:8000", Role: pod.RoleDecode, Ranks: 1, Bind: "tcp://*:5600"},
 		{Name: "d", Address: "vllm-d:8000", Ranks: 1, Events: []string{"tcp://vllm-d:5557"}},
+		{Name: "e", Address: "trtllm-e:8000", Engine: pod.EngineTRTLLM, Ranks: 1, Pull: 200 * time.Millisecond},
 	}
 	if !reflect.DeepEqual(c.Pods, want) {
 		t.Errorf("pods:\n got %+v\nwant %+v", c.Pods, want)
@@ -95,18 +93,7 @@ func TestConfigErrors(t *testing.T) {
 			}
 			golden := strings.TrimSuffix(file, ".yaml") + ".golden"
 			got := []byte(err.Error() + "\n")
-			if *update {
-				if err := os.WriteFile(golden, got, 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got, want) {
-				t.Errorf("got:\n%swant:\n%s", got, want)
-			}
+			testdata.Golden(t, golden, got)
 		})
 	}
 }
@@ -116,42 +103,47 @@ func TestConfigForms(t *testing.T) {
 		text string
 		ok   bool
 	}{
-		"comments":               {"# nothing more\n", true},
-		"empty sections":         {"models:\nlimits:\n", true},
-		"anchor and merge key":   {"pods:\n- &a {name: a, address: 'h:1', engine: vllm}\n- {<<: *a, name: b, address: 'h:2'}\n", true},
-		"cycle of anchors":       {"pods: &p [*p]\n", false},
-		"alias of nothing":       {"pods: *nowhere\n", false},
-		"number as a name":       {"pods: [{name: 0, address: 'h:1'}]\n", true},
-		"truth as a name":        {"pods: [{name: true, address: 'h:1'}]\n", false},
-		"duration without unit":  {"scrape: {interval: 250}\n", false},
-		"negative duration":      {"scrape: {interval: -1s}\n", false},
-		"not a number":           {"models: [{name: m, prefill_tokens_per_second: .nan}]\n", false},
-		"infinite":               {"models: [{name: m, prefill_tokens_per_second: .inf}]\n", false},
-		"second document":        {"strict_models: true\n---\nstrict_models: false\n", false},
-		"duplicate key":          {"strict_models: true\nstrict_models: false\n", false},
-		"list at the top":        {"- a\n", false},
-		"admin by unix socket":   {"listen: {admin: 'unix:/run/eppctl.sock'}\n", true},
-		"admin off":              {"listen: {admin: ''}\n", true},
-		"ADM-01 admin in public": {"listen: {admin: ':9004'}\n", false},
-		"ext_proc off":           {"listen: {ext_proc: ''}\n", false},
-		"health on ext_proc":     {"listen: {ext_proc: ':9002', health: ':9002'}\n", true},
-		"metrics on ext_proc":    {"listen: {ext_proc: ':9002', metrics: ':9002'}\n", false},
-		"one port, all hosts":    {"listen: {ext_proc: ':9004'}\n", false}, // admin has 127.0.0.1:9004
-		"one port, two hosts":    {"listen: {metrics: '[::1]:9004'}\n", true},
-		"health beside ext_proc": {"listen: {ext_proc: ':9002', health: '127.0.0.1:9002'}\n", false},
-		"system's choice":        {"listen: {ext_proc: ':0', health: ':0', metrics: ':0'}\n", true},
-		"weights not finite":     {"weights: {alpha: .inf}\n", false},
-		"weights not a number":   {"weights: {alpha: .nan}\n", false},
-		"a number with exponent": {"weights: {tiers: {host: {bandwidth: 25e9}}}\n", true},
-		"a number too large":     {"weights: {tiers: {host: {bandwidth: 1e999}}}\n", false},
-		"a quoted number":        {"weights: {alpha: '3'}\n", false},
-		"+inf by word":           {"weights: {alpha: +inf}\n", false},
-		"empty text":             {"weights: {alpha: ''}\n", false},
-		"weights negative":       {"weights: {breaker: {weight: -1}}\n", false},
-		"weights of a model":     {"models: [{name: m, prefill_tokens_per_second: -1}]\n", false},
-		"unknown preset":         {"weights: {preset: best}\n", false},
-		"preset of a kind":       {"weights: {preset: [fixed]}\n", false},
-		"IPv6 listener":          {"listen: {ext_proc: '[::1]:9002'}\n", true},
+		"comments":                 {"# nothing more\n", true},
+		"empty sections":           {"models:\nlimits:\n", true},
+		"anchor and merge key":     {"pods:\n- &a {name: a, address: 'h:1', engine: vllm}\n- {<<: *a, name: b, address: 'h:2'}\n", true},
+		"cycle of anchors":         {"pods: &p [*p]\n", false},
+		"alias of nothing":         {"pods: *nowhere\n", false},
+		"number as a name":         {"pods: [{name: 0, address: 'h:1'}]\n", true},
+		"truth as a name":          {"pods: [{name: true, address: 'h:1'}]\n", false},
+		"duration without unit":    {"scrape: {interval: 250}\n", false},
+		"O-108 scraped too often":  {"scrape: {interval: 99ms}\n", false},
+		"O-108 as often as may be": {"scrape: {interval: 100ms}\n", true},
+		"negative duration":        {"scrape: {interval: -1s}\n", false},
+		"not a number":             {"models: [{name: m, prefill_tokens_per_second: .nan}]\n", false},
+		"infinite":                 {"models: [{name: m, prefill_tokens_per_second: .inf}]\n", false},
+		"second document":          {"strict_models: true\n---\nstrict_models: false\n", false},
+		"duplicate key":            {"strict_models: true\nstrict_models: false\n", false},
+		"list at the top":          {"- a\n", false},
+		"admin by unix socket":     {"listen: {admin: 'unix:/run/eppctl.sock'}\n", true},
+		"admin off":                {"listen: {admin: ''}\n", true},
+		"ADM-01 admin in public":   {"listen: {admin: ':9004'}\n", false},
+		"ext_proc off":             {"listen: {ext_proc: ''}\n", false},
+		"health on ext_proc":       {"listen: {ext_proc: ':9002', health: ':9002'}\n", true},
+		"metrics on ext_proc":      {"listen: {ext_proc: ':9002', metrics: ':9002'}\n", false},
+		"one port, all hosts":      {"listen: {ext_proc: ':9004'}\n", false}, // admin has 127.0.0.1:9004
+		"one port, two hosts":      {"listen: {metrics: '[::1]:9004'}\n", true},
+		"health beside ext_proc":   {"listen: {ext_proc: ':9002', health: '127.0.0.1:9002'}\n", false},
+		"system's choice":          {"listen: {ext_proc: ':0', health: ':0', metrics: ':0'}\n", true},
+		"weights not finite":       {"weights: {alpha: .inf}\n", false},
+		"weights not a number":     {"weights: {alpha: .nan}\n", false},
+		"a number with exponent":   {"weights: {tiers: {host: {bandwidth: 25e9}}}\n", true},
+		"a number too large":       {"weights: {tiers: {host: {bandwidth: 1e999}}}\n", false},
+		"a quoted number":          {"weights: {alpha: '3'}\n", false},
+		"+inf by word":             {"weights: {alpha: +inf}\n", false},
+		"empty text":               {"weights: {alpha: ''}\n", false},
+		"weights negative":         {"weights: {breaker: {weight: -1}}\n", false},
+		"weights of a model":       {"models: [{name: m, prefill_tokens_per_second: -1}]\n", false},
+		"unknown preset":           {"weights: {preset: best}\n", false},
+		"preset of a kind":         {"weights: {preset: [fixed]}\n", false},
+		"decisions recorded":       {"decisions: {file: /tmp/a.eptap, rotate_size: 1MiB, keep: 1}\n", true},
+		"decisions for ever":       {"decisions: {file: /tmp/a.eptap, keep: 0}\n", false},
+		"decisions in crumbs":      {"decisions: {file: /tmp/a.eptap, rotate_size: 1KiB}\n", false},
+		"IPv6 listener":            {"listen: {ext_proc: '[::1]:9002'}\n", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := parse(tc.text); (err == nil) != tc.ok {

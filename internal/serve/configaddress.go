@@ -9,25 +9,6 @@ import (
 	"strings"
 )
 
-// splitEndpoint reads "tcp://host:port" or a bare port.
-func splitEndpoint(s string) (host string, port int, err error) {
-	rest, isTCP := strings.CutPrefix(s, "tcp://")
-	if !isTCP {
-		if port, err = parsePort(s); err == nil {
-			return "", port, nil
-		}
-		return "", 0, fmt.Errorf("found %q", clip(s))
-	}
-	host, p, err := net.SplitHostPort(rest)
-	if err == nil {
-		port, err = parsePort(p)
-	}
-	if err != nil {
-		return "", 0, fmt.Errorf("found %q", clip(s))
-	}
-	return host, port, nil
-}
-
 func parsePort(s string) (int, error) {
 	p, err := strconv.Atoi(s)
 	if err != nil || p < 1 || p > 65535 {

@@ -13,6 +13,9 @@ import (
 
 var errMissing = errors.New("found nothing")
 
+// A thousand blocks are one long prompt; a thousand million are 60 GB.
+const minBlocks, maxBlocks = 1000, 1_000_000_000
+
 // check looks at the values that must fit each other or the machine. It runs
 // after the overrides, so a flag is held to the same rules as the file.
 func (d *decoder) check(c *Config) {
@@ -23,24 +26,37 @@ func (d *decoder) check(c *Config) {
 	d.within("limits.scrape_bytes", l.ScrapeBytes, 1<<10, 1<<28)
 	d.within("limits.frame_bytes", l.FrameBytes, 1<<10, 1<<28)
 	d.between("limits.pick_deadline", l.PickDeadline, time.Millisecond, time.Minute)
-	d.between("limits.tokenize_timeout", l.TokenizeTimeout, time.Millisecond, time.Minute)
-	if l.TokenizeTimeout > l.PickDeadline {
-		d.bad("limits.tokenize_timeout", found(l.TokenizeTimeout), "at most limits.pick_deadline ("+l.PickDeadline.String()+")", "")
+	for _, x := range []struct {
+		key string
+		v   time.Duration
+	}{{"limits.render_timeout", l.RenderTimeout}, {"limits.tokenize_timeout", l.TokenizeTimeout}} {
+		d.between(x.key, x.v, time.Millisecond, time.Minute)
+		if x.v > l.PickDeadline {
+			d.bad(x.key, found(x.v), "at most limits.pick_deadline ("+l.PickDeadline.String()+")", "")
+		}
 	}
-	if l.Blocks < 0 {
-		d.bad("limits.blocks", found(l.Blocks), "a number of blocks, 0 = no cap", "")
+	// The index is never without a bound: lost removals would fill it for ever.
+	if l.Blocks < minBlocks || l.Blocks > maxBlocks {
+		d.bad("limits.blocks", found(l.Blocks), fmt.Sprintf("%d to %d blocks", minBlocks, maxBlocks), "")
+	}
+	if l.IndexBytes != 0 {
+		d.within("limits.index_bytes", l.IndexBytes, 1<<20, 1<<40)
 	}
 	if l.RecentCards < 0 || l.RecentCards > 1<<20 {
 		d.bad("limits.recent_cards", found(l.RecentCards), "0 to 1048576", "")
 	}
-	// The floor keeps big pages from eating a core: 100 pods at 50 ms were too
-	// much for the pickers of the field.
-	d.between("scrape.interval", s.Interval, 50*time.Millisecond, time.Minute)
+	// The floor keeps big pages from eating a core: 100 pods with 1 MB each at
+	// 50 ms were too much for another picker (llm-d issue 2118).
+	d.between("scrape.interval", s.Interval, 100*time.Millisecond, time.Minute)
 	d.between("scrape.timeout", s.Timeout, 10*time.Millisecond, time.Minute)
 	for i, u := range s.Devices {
 		if !httpURL(u) {
 			d.bad(fmt.Sprintf("scrape.device_exporters[%d]", i), fmt.Sprintf("found %q", clip(u)), "a URL such as http://10.0.0.7:9400/metrics", "")
 		}
+	}
+	d.within("decisions.rotate_size", c.Decisions.RotateSize, 1<<20, 1<<40)
+	if c.Decisions.Keep < 1 || c.Decisions.Keep > 1000 {
+		d.bad("decisions.keep", found(c.Decisions.Keep), "1 to 1000 files", "")
 	}
 	if c.Envoy.EndpointsFile != "" {
 		if c.Envoy.Cluster == "" {

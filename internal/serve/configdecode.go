@@ -23,6 +23,7 @@ type decoder struct {
 	anchors  map[string]ast.Node
 	places   map[string]*token.Position // by key path
 	blame    map[string]string          // key path -> flag or variable that set it
+	meant    map[string]bool            // key paths that a misspelt key stands for
 	problems []Problem
 	nodes    int
 }
@@ -41,7 +42,7 @@ type preparer interface {
 }
 
 func newDecoder(path string) *decoder {
-	return &decoder{path: path, anchors: map[string]ast.Node{}, places: map[string]*token.Position{}, blame: map[string]string{}}
+	return &decoder{path: path, anchors: map[string]ast.Node{}, places: map[string]*token.Position{}, blame: map[string]string{}, meant: map[string]bool{}}
 }
 
 // decode reads text into the struct that into points to.
@@ -206,6 +207,7 @@ func (d *decoder) unknown(n ast.Node, key, name string, t reflect.Type) {
 	hint := didYouMean(name, keys)
 	if hint != "" {
 		d.problem(n, key, "unknown key", "", hint)
+		d.meant[strings.TrimSuffix(key, name)+Nearest(name, keys)] = true
 		return
 	}
 	if at := keyElsewhere(name); at != "" {
@@ -246,6 +248,9 @@ func (d *decoder) bad(key, found, expected, hint string) {
 	}
 	if slices.ContainsFunc(d.problems, func(p Problem) bool { return p.Key == key }) {
 		return // it could not be read at all, which was said already
+	}
+	if d.meant[key] && d.places[key] == nil {
+		return // it is missing because it is misspelt, which was said already
 	}
 	p := Problem{File: d.path, Key: key, Found: found, Expected: expected, Hint: hint}
 	for at := key; at != ""; at = parent(at) {

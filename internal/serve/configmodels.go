@@ -2,9 +2,7 @@ package serve
 
 import (
 	"fmt"
-	"net/url"
 	"strconv"
-	"time"
 )
 
 // Model is one base model of the fleet and what the picker needs to know of it.
@@ -21,14 +19,9 @@ type Model struct {
 	KVBytesPerToken        Bytes   `yaml:"kv_bytes_per_token"`
 	KVPoolTokens           int     `yaml:"kv_pool_tokens"`
 
-	Tokenize Tokenize `yaml:"tokenize"`
-}
-
-// Tokenize says where text becomes token ids. Without URLs any pod that serves
-// the model is asked.
-type Tokenize struct {
-	URLs    []string      `yaml:"urls"`
-	Timeout time.Duration `yaml:"timeout"` // 0 = limits.tokenize_timeout
+	Tokenizer Tokenizer `yaml:"tokenizer"`
+	Render    Endpoints `yaml:"render"`   // that tell what they make of a whole request
+	Tokenize  Endpoints `yaml:"tokenize"` // that tell the ids of its text
 }
 
 // Models is the table that turns the model of a request into a base model and
@@ -99,11 +92,9 @@ func (d *decoder) models(list []Model) Models {
 			}
 			byDefault = key
 		}
-		for j, u := range m.Tokenize.URLs {
-			if p, err := url.Parse(u); err != nil || p.Host == "" || p.Scheme != "http" && p.Scheme != "https" {
-				d.bad(key+".tokenize.urls["+strconv.Itoa(j)+"]", fmt.Sprintf("found %q", clip(u)), "a URL such as http://10.0.0.7:8000", "")
-			}
-		}
+		d.tokenizer(key+".tokenizer", &m.Tokenizer)
+		d.servers(key+".render", &m.Render)
+		d.servers(key+".tokenize", &m.Tokenize)
 	}
 	return list
 }

@@ -8,29 +8,38 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml/ast"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
 )
 
 // podEntry is one element of pods as the file writes it.
 type podEntry struct {
-	Name       string    `yaml:"name"`
-	Address    string    `yaml:"address"`
-	Engine     string    `yaml:"engine"`
-	Role       string    `yaml:"role"`
-	Model      string    `yaml:"model"`
-	Adapters   []string  `yaml:"adapters"`
-	Ranks      int       `yaml:"ranks"`
-	Events     endpoints `yaml:"events"`
-	EventsBind string    `yaml:"events_bind"`
-	Replay     endpoints `yaml:"replay"`
-	Metrics    string    `yaml:"metrics"`
-	MaxContext int       `yaml:"max_context"`
-	Device     string    `yaml:"device"`
-	Rate       float64   `yaml:"prefill_tokens_per_second"`
+	Name        string        `yaml:"name"`
+	Address     string        `yaml:"address"`
+	Engine      string        `yaml:"engine"`
+	Role        string        `yaml:"role"`
+	Model       string        `yaml:"model"`
+	Adapters    []string      `yaml:"adapters"`
+	Ranks       int           `yaml:"ranks"`
+	Events      endpoints     `yaml:"events"`
+	EventsBind  string        `yaml:"events_bind"`
+	EventsPull  time.Duration `yaml:"events_pull"`
+	Replay      endpoints     `yaml:"replay"`
+	Metrics     string        `yaml:"metrics"`
+	MaxCPULoRAs int           `yaml:"max_cpu_loras"`
+	MaxContext  int           `yaml:"max_context"`
+	BlockSize   int           `yaml:"block_size"`
+	Device      string        `yaml:"device"`
+	Rate        float64       `yaml:"prefill_tokens_per_second"`
 }
+
+// maxBlockSize is far above every engine's: hybrid models have blocks of 768 tokens,
+// offload layers chunks of 256.
+const maxBlockSize = 1 << 16
 
 // endpoints is a list of ZMQ endpoints, one per data-parallel rank. The file may
 // also give the first alone, or only its port on the pod's own host: the others
@@ -90,7 +99,7 @@ func (d *decoder) pods(entries []podEntry, models Models) []pod.Spec {
 func (d *decoder) pod(e podEntry, key string, models Models) pod.Spec {
 	s := pod.Spec{
 		Name: e.Name, Address: e.Address, Model: e.Model, Adapters: e.Adapters,
-		Ranks: e.Ranks, Metrics: e.Metrics, MaxContext: e.MaxContext,
+		Ranks: e.Ranks, Metrics: e.Metrics, MaxCPULoRAs: e.MaxCPULoRAs, MaxContext: e.MaxContext, BlockSize: e.BlockSize,
 		Device: e.Device, PrefillRate: e.Rate,
 	}
 	if err := checkAddress(e.Address); err != nil {
@@ -119,11 +128,17 @@ func (d *decoder) pod(e podEntry, key string, models Models) pod.Spec {
 		d.bad(key+".ranks", found(e.Ranks), fmt.Sprintf("1 to %d", pod.MaxMembers), "")
 		s.Ranks = 0
 	}
+	if e.MaxCPULoRAs < 0 {
+		d.bad(key+".max_cpu_loras", found(e.MaxCPULoRAs), "a number of adapters, 0 = not told", "")
+	}
 	if e.MaxContext < 0 {
 		d.bad(key+".max_context", found(e.MaxContext), "a number of tokens, 0 = not told", "")
 	}
-	if e.Device != "" && (strings.Count(e.Device, "/") != 1 || strings.Trim(e.Device, "/") != e.Device) {
-		d.bad(key+".device", fmt.Sprintf("found %q", clip(e.Device)), "NAMESPACE/POD as the device exporter labels it", "")
+	if e.BlockSize < 0 || e.BlockSize > maxBlockSize {
+		d.bad(key+".block_size", found(e.BlockSize), fmt.Sprintf("a number of tokens up to %d, 0 = not told", maxBlockSize), "")
+	}
+	if e.Device != "" && !telemetry.NameDevices(e.Device) {
+		d.bad(key+".device", fmt.Sprintf("found %q", clip(e.Device)), "NAMESPACE/POD, GPU-UUID, GPU-UUID/INSTANCE or host:HOST as the device exporter labels them", "")
 	}
 	if !(e.Rate >= 0) || math.IsInf(e.Rate, 0) {
 		d.bad(key+".prefill_tokens_per_second", found(e.Rate), "tokens per second, 0 = that of the model", "")
@@ -137,10 +152,27 @@ func (d *decoder) pod(e podEntry, key string, models Models) pod.Spec {
 	if s.Bind != "" && len(s.Events) > 0 {
 		d.bad(key+".events_bind", "found events beside it", "one of the two", "events is dialled by eppctl, events_bind is dialled by the engine")
 	}
+	s.Pull = d.pull(e, key)
 	if e.Metrics != "" && !httpURL(e.Metrics) {
 		d.bad(key+".metrics", fmt.Sprintf("found %q", clip(e.Metrics)), "a URL such as http://10.0.0.7:8000/metrics", "")
 	}
 	return s
+}
+
+// pull checks how often events are fetched over HTTP.
+func (d *decoder) pull(e podEntry, key string) time.Duration {
+	if e.EventsPull == 0 {
+		return 0
+	}
+	key += ".events_pull"
+	d.between(key, e.EventsPull, 10*time.Millisecond, time.Minute)
+	if len(e.Events) > 0 || e.EventsBind != "" || len(e.Replay) > 0 {
+		d.bad(key, "found another source of events beside it", "one of them", "TensorRT-LLM either publishes its events or gives them to who asks")
+	}
+	if engine, _ := pod.ParseEngine(e.Engine); engine != pod.EngineUnknown && engine != pod.EngineTRTLLM {
+		d.bad(key, "found engine "+e.Engine, "engine trtllm, or auto", "no other engine has this API")
+	}
+	return e.EventsPull
 }
 
 func httpURL(text string) bool {
@@ -165,7 +197,7 @@ func (d *decoder) endpoints(given endpoints, key, address string, ranks int) []s
 		if len(given) > 1 {
 			text, shift = given[rank], 0
 		}
-		host, port, err := splitEndpoint(text)
+		host, port, err := endpoint(text)
 		if err == nil && port+shift > 65535 {
 			err = fmt.Errorf("found port %d for rank %d, above 65535", port+shift, rank)
 		}
@@ -181,11 +213,19 @@ func (d *decoder) endpoints(given endpoints, key, address string, ranks int) []s
 	return out
 }
 
+// endpoint is pod.SplitEndpoint with an error as the configuration has them.
+func endpoint(text string) (host string, port int, err error) {
+	if host, port, err = pod.SplitEndpoint(text); err != nil {
+		err = fmt.Errorf("found %q", clip(text))
+	}
+	return host, port, err
+}
+
 func (d *decoder) bind(text, key string) string {
 	if text == "" {
 		return ""
 	}
-	host, port, err := splitEndpoint(text)
+	host, port, err := endpoint(text)
 	if err == nil && host != "" && host != "*" {
 		if _, ipErr := netip.ParseAddr(host); ipErr != nil {
 			err = fmt.Errorf("found %q, which is not an address of this machine", clip(host))

@@ -166,6 +166,7 @@ func (c *Config) restartFor(next *Config) []string {
 	add("limits", c.Limits != next.Limits)
 	add("scrape", !reflect.DeepEqual(c.Scrape, next.Scrape))
 	add("envoy", c.Envoy != next.Envoy)
+	add("decisions", c.Decisions != next.Decisions)
 	slices.Sort(keys)
 	return keys
 }

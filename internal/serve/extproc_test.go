@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/reason"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
@@ -309,7 +310,7 @@ func TestOtherModes(t *testing.T) {
 		m := reqHeaders(nil, false, completionsPath, requestIDHeader, "seen")
 		m.ObservabilityMode = true
 		wantKinds(t, r.ask(m, reqBody(body, true), respHeaders(false, ":status", "200")), "")
-		if x, _ := r.picker.ring.find("seen"); x == nil {
+		if x, _, _ := r.picker.ring.find("seen"); x == nil {
 			t.Fatal("the decision is not recorded")
 		}
 	})
@@ -599,11 +600,11 @@ func TestErrorsExactly(t *testing.T) {
 }
 
 func TestSaturated(t *testing.T) {
-	r := newRig(t, rigOptions{})
+	r, depth := newRig(t, rigOptions{}), float64(pick.DefaultPolicy().Breaker.Depth)
 	for _, p := range r.fleet.Pods.Snapshot().Pods {
-		r.scrape(p, 10, 40)
+		r.scrape(p, 10, depth+8)
 	}
-	r.scrape(r.pod("b"), 10, 35)
+	r.scrape(r.pod("b"), 10, depth+3)
 	body := completion("m", ids(1, 64))
 	t.Run("EP-22a", func(t *testing.T) {
 		im := r.ask(reqHeaders(fullDuplex, false, completionsPath, "x-gateway-inference-objective", "-1"), reqBody(body, true))[0].GetImmediateResponse()
@@ -669,14 +670,14 @@ func TestRequestID(t *testing.T) {
 		if !ok || id == "" {
 			t.Fatal("no id is generated")
 		}
-		if x, _ := r.picker.ring.find(id); x == nil || x.RequestID != id {
+		if x, _, _ := r.picker.ring.find(id); x == nil || x.RequestID != id {
 			t.Fatal("the explain record has another id")
 		}
 		got = r.ask(reqHeaders(fullDuplex, false, completionsPath, requestIDHeader, "mine"), reqBody(body, true))
 		if _, ok := headerOf(got[0], requestIDHeader); ok {
 			t.Fatal("a client's id is overwritten")
 		}
-		if x, _ := r.picker.ring.find("mine"); x == nil {
+		if x, _, _ := r.picker.ring.find("mine"); x == nil {
 			t.Fatal("the explain record does not know the client's id")
 		}
 		if page := scrapePage(t, r.picker.met, true); !strings.Contains(page, `request_id="mine"`) {
@@ -911,7 +912,7 @@ func TestRouting(t *testing.T) {
 }
 
 func TestRanks(t *testing.T) {
-	r := newRig(t, rigOptions{pods: []pod.Spec{{Name: "dp", Address: "10.0.0.1:8000", Model: "m", Ranks: 2}}})
+	r := newRig(t, rigOptions{pods: []pod.Spec{{Name: "dp", Address: "10.0.0.1:8000", Model: "m", Engine: pod.EngineVLLM, Ranks: 2}}})
 	prompt := ids(4, 128)
 	r.cache("dp", 1, prompt)
 	got := r.ask(reqHeaders(fullDuplex, false, completionsPath), reqBody(completion("m", prompt), true))
@@ -919,8 +920,14 @@ func TestRanks(t *testing.T) {
 		t.Fatalf("rank %q, want 1", rank)
 	}
 	got = r.ask(reqHeaders(fullDuplex, false, completionsPath), reqBody(completion("m", ids(9, 128)), true))
+	if rank, _ := headerOf(got[0], rankHeader); rank != "0" && rank != "1" {
+		t.Fatalf("rank %q, want one of both", rank)
+	}
+	r = newRig(t, rigOptions{pods: []pod.Spec{{Name: "dp", Address: "10.0.0.1:8000", Model: "m", Engine: pod.EngineTRTLLM, Ranks: 2}}})
+	r.cache("dp", 1, prompt)
+	got = r.ask(reqHeaders(fullDuplex, false, completionsPath), reqBody(completion("m", prompt), true))
 	if rank, ok := headerOf(got[0], rankHeader); ok {
-		t.Fatalf("rank %q without a match", rank)
+		t.Fatalf("rank %q for an engine that does not listen", rank)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 
+	"github.com/eppctl/eppctl/internal/core/affinity"
 	"github.com/eppctl/eppctl/internal/core/feed"
 	"github.com/eppctl/eppctl/internal/core/index"
 	"github.com/eppctl/eppctl/internal/core/pod"
@@ -17,16 +18,20 @@ func newFleet(c *Config) *view.Fleet {
 	var seed [8]byte
 	_, _ = rand.Read(seed[:]) // never fails
 	return &view.Fleet{
-		Pods:      pod.NewTable(),
-		Index:     index.New(index.Options{Seed: binary.LittleEndian.Uint64(seed[:]), MaxBlocks: c.Limits.Blocks, Clock: feed.Now}),
+		Pods: pod.NewTable(),
+		Index: index.New(index.Options{
+			Seed: binary.LittleEndian.Uint64(seed[:]), Clock: feed.Now,
+			MaxBlocks: c.Limits.Blocks, MaxBytes: int64(c.Limits.IndexBytes),
+		}),
 		Telemetry: &telemetry.Board{},
 		Sync:      &view.SyncBoard{},
 		Load:      view.NewLedger(),
+		Affinity:  affinity.NewTable(affinity.DefaultChunks),
 	}
 }
 
 // synced reports that every pod has an address and a known engine, and every
-// event stream its history.
+// event stream its history, or none to be had soon.
 func synced(v *view.View) bool {
 	for _, p := range v.Pods.Pods {
 		if p.Target == "" || p.Spec.Engine == pod.EngineUnknown { // not asked yet
@@ -37,7 +42,7 @@ func synced(v *view.View) bool {
 		}
 		for _, m := range p.Members {
 			switch v.Sync.Get(m).State {
-			case view.NoEvents, view.Connecting, view.CatchingUp:
+			case view.NoEvents, view.Connecting, view.Syncing:
 				return false
 			}
 		}
@@ -45,4 +50,4 @@ func synced(v *view.View) bool {
 	return true
 }
 
-func hasEvents(p *pod.Pod) bool { return len(p.Spec.Events) > 0 || p.Spec.Bind != "" }
+func hasEvents(p *pod.Pod) bool { return p.Spec.HasEvents() }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync/atomic"
 
+	"github.com/eppctl/eppctl/internal/core/parity"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
 	"github.com/eppctl/eppctl/internal/core/view"
@@ -22,6 +23,11 @@ type flight struct {
 	place  *view.Placement
 	on     atomic.Pointer[pod.Pod] // the pod that serves it, as far as known
 	due    int64                   // ns, estimated first byte
+
+	watched *parity.Watched // until its engine has announced it; nil = it is not
+	well    atomic.Bool     // its engine, and no other, answered with a status of success
+	picked  *pod.Pod
+	noting  *noting // nil = nobody records
 }
 
 func (f *flight) answer() *answer { return &f.out }
@@ -35,6 +41,7 @@ func (f *flight) served(addr netip.AddrPort) {
 		return
 	}
 	if p := f.picker.fleet.Pods.Snapshot().ByTarget(addr); p != nil {
+		f.watched.End(false, f.picker.now())
 		f.place.Move(p, f.picker.now())
 		f.on.Store(p)
 		f.picker.met.elsewhere.Add(1)
@@ -45,6 +52,7 @@ func (f *flight) served(addr netip.AddrPort) {
 // first byte: vLLM and SGLang write them before the prompt is computed. Where
 // the body is not shown either, the first byte has to be estimated.
 func (f *flight) status(r reply) {
+	f.noting.answered(r)
 	if r.sse && r.unseen {
 		f.place.Unseen(f.due)
 	}
@@ -55,9 +63,10 @@ func (f *flight) status(r reply) {
 	default:
 		f.picker.met.engine.WithLabelValues(f.pod().Spec.Name, class(r.code)).Inc()
 		f.place.Status(r.code >= http.StatusInternalServerError, f.picker.now())
+		f.well.Store(r.code < http.StatusMultipleChoices)
 	}
 	if !r.sse {
-		f.content()
+		f.place.Whole(f.picker.now())
 	}
 }
 
@@ -73,11 +82,28 @@ func (p *Picker) byProxy(r reply) bool {
 
 func class(code int) string { return strconv.Itoa(min(code/100, 9)) + "xx" }
 
-func (f *flight) content() { f.place.FirstByte(f.picker.now()) }
+func (f *flight) content() {
+	now := f.picker.now()
+	f.noting.content(now)
+	f.place.FirstByte(now)
+}
 
-func (f *flight) spent(u usage) { f.picker.met.spent(f.pod().Spec.Name, u) }
+func (f *flight) spent(u usage) {
+	f.noting.spent(u)
+	f.picker.met.spent(f.pod().Spec.Name, u)
+	f.picker.tallies.spent(f.pod(), u)
+}
 
-func (f *flight) end() { f.place.End(f.picker.now()) }
+func (f *flight) end() {
+	now := f.picker.now()
+	f.place.End(now)
+	f.watched.End(f.well.Load(), now)
+	elsewhere := ""
+	if on := f.pod(); on != f.picked {
+		elsewhere = on.Spec.Name
+	}
+	f.noting.end(elsewhere, now)
+}
 
 // presume tells the ledger what the latest scrapes say about first bytes that
 // nobody reports. Called a few times a second.

@@ -22,6 +22,7 @@ const (
 
 	requestIDHeader = "x-request-id"
 	lengthHeader    = "content-length"
+	bodyCompressed  = "x-body-compressed" // SGLang 0.5.23 reads it where SGLANG_ENABLE_REQUEST_DECOMPRESSION is set
 	rewriteSuffix   = "model-name-rewrite"
 	dropReason      = "x-llm-d-request-dropped-reason"
 	rankHeader      = "x-data-parallel-rank" // vLLM and SGLang: route to this rank
@@ -35,8 +36,9 @@ const maxRequestID = 256
 type Head struct {
 	Method, Path          string
 	ContentType, Encoding string
-	RequestID             string // "" = the client sent none we can use
-	Length                int64  // content-length, -1 = not said
+	Codings               []string // headers that say Encoding
+	RequestID             string   // "" = the client sent none we can use
+	Length                int64    // content-length, -1 = not said
 	Objective             string
 	Fairness              string
 	Rewrite               string // model the gateway wants served instead
@@ -81,8 +83,11 @@ func (h *Head) read(key, val string, c *controls) {
 		h.Path = val
 	case "content-type":
 		h.ContentType = val
-	case "content-encoding":
-		h.Encoding = val
+	case "content-encoding", bodyCompressed:
+		if coding(h.Encoding) != "" {
+			val = h.Encoding + ", " + val // two codings, one over the other
+		}
+		h.Encoding, h.Codings = val, append(h.Codings, key)
 	case lengthHeader:
 		if n, err := strconv.ParseInt(val, 10, 64); err == nil && n >= 0 {
 			h.Length = n

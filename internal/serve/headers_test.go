@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/eppctl/eppctl/internal/testdata"
 )
 
 // Every header that steers pickers and sidecars is removed before the engine sees
@@ -103,7 +105,7 @@ func TestPriority(t *testing.T) {
 // A pick's log line names the request and nothing of its prompt.
 func TestLogLine(t *testing.T) {
 	t.Run("EP-24/log", func(t *testing.T) {
-		log := &logBuffer{}
+		log := &testdata.Buffer{}
 		r := newRig(t, rigOptions{options: Options{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))}})
 		const path = "/v1/chat/completions"
 		r.ask(reqHeaders(fullDuplex, false, completionsPath, requestIDHeader, "mine-1"), reqBody([]byte(`{"model":"m","prompt":[918273,645546]}`), true))
@@ -164,7 +166,7 @@ func TestObserving(t *testing.T) {
 			m := reqHeaders(nil, eos, completionsPath, requestIDHeader, id)
 			m.ObservabilityMode = true
 			wantKinds(t, r.ask(m, respHeaders(false, ":status", "200"), respBody(nil, true)), "")
-			if x, _ := r.picker.ring.find(id); x == nil || *x.Unmatched != "no-body" {
+			if x, _, _ := r.picker.ring.find(id); x == nil || *x.Unmatched != "no-body" {
 				t.Errorf("%s: decision %+v", id, x)
 			}
 		}

@@ -6,13 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/eppctl/eppctl/internal/testdata"
 )
 
 // A file that cannot be written is told once, in words that name it and what to
 // do, and its recovery once; not ten times a second.
 func TestUnwritableHostsFileIsToldOnce(t *testing.T) {
 	r := newRig(t, rigOptions{})
-	var log logBuffer
+	var log testdata.Buffer
 	path := filepath.Join(t.TempDir(), "missing", "hosts.json")
 	s := &server{fleet: r.fleet, hosts: &hostsFile{path: path, cluster: "pool"}, log: slog.New(slog.NewTextHandler(&log, nil))}
 	lines := func(want ...string) {

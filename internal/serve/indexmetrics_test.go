@@ -55,7 +55,7 @@ func TestIndexMetrics(t *testing.T) {
 			t.Errorf("%s of %q: %v, want %v", c.name, c.pod, got, c.want)
 		}
 	}
-	if s := r.picker.snapshot("", "", 10, time.Now()); !s.Pods[0].Ranks[0].Approximate {
+	if s := r.picker.snapshot(stateQuery{limit: 10}, time.Now()); !s.Pods[0].Ranks[0].Approximate {
 		t.Errorf("%+v", s.Pods[0].Ranks)
 	}
 }

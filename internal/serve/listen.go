@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"strings"
 	"time"
 
+	"golang.org/x/net/netutil"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 )
@@ -38,7 +40,7 @@ func listen(c Listen) (*listeners, error) {
 		got, err := open(x.addr)
 		if err != nil {
 			l.close()
-			return nil, fmt.Errorf("listen.%s: %w", x.name, err)
+			return nil, &ListenError{Key: "listen." + x.name, Err: err}
 		}
 		*x.to = got
 	}
@@ -48,6 +50,15 @@ func listen(c Listen) (*listeners, error) {
 	}
 	return l, nil
 }
+
+// ListenError is an address that cannot be listened at.
+type ListenError struct {
+	Key string // of the configuration
+	Err error
+}
+
+func (e *ListenError) Error() string { return e.Key + ": " + e.Err.Error() }
+func (e *ListenError) Unwrap() error { return e.Err }
 
 func open(addr string) (net.Listener, error) {
 	path, unix := strings.CutPrefix(addr, "unix:")
@@ -137,10 +148,25 @@ func serverOptions(requestBytes int) []grpc.ServerOption {
 	}
 }
 
-// httpServer has a bound for everything a slow or hostile peer can stretch.
-func httpServer(h http.Handler) *http.Server {
+// httpConns bounds the connections of the admin API and of the metrics page, each.
+// Those that say nothing are closed after seconds; until then they must not take the
+// descriptors that the picker's own connections need, which may be 1,024 in all.
+const httpConns = 64
+
+// bounded keeps further connections waiting in the kernel; a nil listener stays nil.
+func bounded(l net.Listener) net.Listener {
+	if l == nil {
+		return nil
+	}
+	return netutil.LimitListener(l, httpConns)
+}
+
+// httpServer has a bound for everything a slow or hostile peer can stretch. What it
+// has to say itself goes to log.
+func httpServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		Handler:  h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
 		WriteTimeout: 15 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 	}
 }

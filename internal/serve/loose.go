@@ -101,9 +101,9 @@ func (e *endSignal) gone(v view.View, l looseEnd, surplus map[pod.ID]int, now ti
 	}
 	left, known := surplus[p.ID]
 	if !known {
-		inEngine := int(s.Running.V)
+		inEngine := s.Running.Count()
 		if s.Waiting.Known {
-			inEngine += int(s.Waiting.V)
+			inEngine += s.Waiting.Count()
 		}
 		// Requests placed after the scrape cannot be on it.
 		l := v.Load.LoadSince(p, now.UnixNano(), s.At)

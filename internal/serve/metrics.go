@@ -13,11 +13,12 @@ import (
 
 	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/view"
 )
 
 // otherModel is the label of every model that is not configured: clients choose
 // model names, and each label value is a time series for ever.
-const otherModel = "other"
+const otherModel = view.OtherModels
 
 // metrics are the picker's own numbers. Per-pod numbers and those other parts
 // count themselves are read when the page is (collector.go), so that the series
@@ -31,7 +32,8 @@ type metrics struct {
 	bodyBytes   prometheus.Histogram
 	tokens      *prometheus.CounterVec // model
 	providers   *prometheus.CounterVec // provider
-	untokenized *prometheus.CounterVec // provider, reason
+	untokenized *prometheus.CounterVec // model, provider, reason
+	announced   *prometheus.CounterVec // model, verdict
 	unmatched   *prometheus.CounterVec // reason
 	relaxed     *prometheus.CounterVec // reason
 	engine      *prometheus.CounterVec // pod, class
@@ -44,6 +46,9 @@ type metrics struct {
 	// Also shown by /v1/state.
 	routed, refused, ties, elsewhere atomic.Uint64
 	queried, best, selected          atomic.Uint64 // prompt tokens
+	engineQueried, engineCached      atomic.Uint64 // the same, as the engines report
+
+	recorded, unrecorded atomic.Uint64 // decisions and outcomes
 }
 
 // pickBuckets span 50 µs, a pick by load, to the pick deadline and beyond.
@@ -61,8 +66,9 @@ func newMetrics() *metrics {
 	}
 	m.requests = count("requests_total", "Requests by HTTP status of the picker's answer (200 = routed), reason and model.", "code", "reason", "model")
 	m.tokens = count("prompt_tokens_total", "Prompt tokens of decided requests; estimated where they could not be tokenized.", "model")
-	m.providers = count("tokenized_total", "Prompts whose token ids were found, by who gave them.", "provider")
-	m.untokenized = count("tokenize_failures_total", "Prompts a provider could not tokenize.", "provider", "reason")
+	m.providers = count("tokenized_total", "Prompts whose token ids were found, by who gave them; bytes = by nobody, and their bytes were compared.", "provider")
+	m.untokenized = count("tokenize_failures_total", "Prompts a provider could not tokenize; the next was asked.", "model", "provider", "reason")
+	m.announced = count("parity_requests_total", "Routed requests by what their engine's events say of our token ids: equal, differs, unseen = blocks of something else were announced, unknown.", "model", "verdict")
 	m.unmatched = count("unmatched_total", "Requests decided by load only, by reason.", "reason")
 	m.relaxed = count("relaxed_total", "Picks among pods that a filter would leave out, by reason.", "reason")
 	m.engine = count("engine_responses_total", "Engine responses by pod and status class.", "pod", "class")
@@ -89,6 +95,8 @@ func newMetrics() *metrics {
 	}
 	total("ties_total", "Picks settled by rendezvous hashing.", nil, &m.ties)
 	total("served_elsewhere_total", "Requests the proxy sent to another endpoint than the pick.", nil, &m.elsewhere)
+	total("decision_records_total", "Decisions and outcomes recorded.", nil, &m.recorded)
+	total("decision_records_dropped_total", "Decisions and outcomes that the recording did not keep up with, or that could not be written.", nil, &m.unrecorded)
 	const prefix, help = "prefix_tokens_total", "Tokens of tokenized prompts: all, cached on the best eligible pod, cached on the selected one."
 	total(prefix, help, prometheus.Labels{"what": "queried"}, &m.queried)
 	total(prefix, help, prometheus.Labels{"what": "best"}, &m.best)
@@ -159,6 +167,8 @@ func (m *metrics) spent(pod string, u usage) {
 	if u.Cached >= 0 {
 		add("queried", u.Prompt)
 		add("cached", u.Cached)
+		m.engineQueried.Add(uint64(u.Prompt))
+		m.engineCached.Add(uint64(u.Cached))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/eppctl/eppctl/internal/core/affinity"
 	"github.com/eppctl/eppctl/internal/core/block"
 	"github.com/eppctl/eppctl/internal/core/feed"
 	"github.com/eppctl/eppctl/internal/core/pick"
@@ -45,9 +46,19 @@ type Picker struct {
 	// much as picks, and must not make those wait.
 	aside chan struct{}
 
+	// past: the clock stands still at a moment of a recording.
+	past bool
+
 	timed atomic.Bool // the proxy has named an engine's time: see byProxy
 
 	streams func() (open int64, loose int) // set by the server, for display
+	// tokenizers are the providers of token ids and their states, likewise.
+	tokenizers func() []view.TokenizerState
+	parity     *parityCheck           // of native token ids; nil = nobody compares
+	events     func() []feed.Counters // the same
+	source     string                 // of the fleet, "" = live
+	tallies    tallies
+	decisions  *decisions // that are recorded; nil = none is
 
 	run    string // random, tells pick ids of one process from another's
 	serial atomic.Uint64
@@ -86,12 +97,18 @@ func (p *Picker) Pick(ctx context.Context, a *ask) (*flight, *refusal) {
 		if q == nil { // no decision was reached
 			p.ring.drop(d)
 		} else {
+			p.decisions.decided(d, q, no)
 			p.ring.put(d)
 		}
 		return nil, no
 	}
 	f := p.place(&d.card, q)
+	if !a.Doubtful {
+		f.watched = p.parity.routed(&d.card, q)
+	}
+	p.tallies.picked(&d.card)
 	f.out = p.answerOf(d, a)
+	f.noting = p.decisions.decided(d, q, nil)
 	if p.log.Enabled(ctx, slog.LevelDebug) {
 		p.log.Debug("picked", "request_id", a.Head.RequestID, "pick_id", d.pickID, "pod", f.pod().Spec.Name, "reason", f.out.Reason)
 	}
@@ -102,7 +119,9 @@ func (p *Picker) Pick(ctx context.Context, a *ask) (*flight, *refusal) {
 // Explain decides as Pick does and leaves no trace. A decision without a pod is
 // explained too; the refusal is of requests that reach no decision, or have a
 // condition that it does not meet.
-func (p *Picker) Explain(ctx context.Context, a *ask) (*pick.Explanation, *refusal) {
+//
+// The card is the decision itself: see reason.
+func (p *Picker) Explain(ctx context.Context, a *ask) (*pick.Explanation, *pick.Card, *refusal) {
 	if a.Head.RequestID == "" {
 		a.Head.RequestID = newRequestID()
 	}
@@ -110,9 +129,49 @@ func (p *Picker) Explain(ctx context.Context, a *ask) (*pick.Explanation, *refus
 	d := &decided{}
 	q, no := p.decide(ctx, a, d)
 	if q == nil || no != nil && d.card.Outcome == pick.Picked {
-		return nil, no
+		return nil, nil, no
 	}
-	return explained(&d.card, d.took), nil
+	x := explained(&d.card, d.took)
+	if q.Origin.Provider == byNative {
+		x.Tokenizer.Parity = p.parity.of(q.Base)
+		if f := p.nativeFiles(q.Base); f != nil {
+			x.Tokenizer.Split = f.Split
+		}
+	}
+	if a.ShowIDs && q.Unmatched == reason.None {
+		x.Prompt = p.promptTokens(&d.card, q)
+	}
+	if p.past {
+		x.Source, x.At = "recording", stamp(time.Unix(0, q.Now).UTC())
+	}
+	return x, &d.card, nil
+}
+
+// promptTokens are the ids of a question, for whoever asked it.
+func (p *Picker) promptTokens(c *pick.Card, q *pick.Query) *pick.ExplainedPrompt {
+	x := &pick.ExplainedPrompt{IDs: q.Prompt.Tokens}
+	if q.Prompt.Cut >= 0 {
+		x.Cut = &q.Prompt.Cut
+	}
+	if w := c.WinnerRow(); w != nil {
+		size := int(w.Match.Size)
+		if size == 0 && len(w.Pod.Members) > 0 {
+			size = p.fleet.Index.ExpectedSize(w.Pod.Members[0])
+		}
+		x.BlockSize = &size
+	}
+	if q.Origin.Provider == byNative {
+		x.Files = p.nativeFiles(q.Base)
+	}
+	return x
+}
+
+// nativeFiles are those of a model's native tokenizer, nil when unknown.
+func (p *Picker) nativeFiles(model string) *view.TokenizerFiles {
+	if p.tokenizers == nil {
+		return nil
+	}
+	return nativeFiles(p.tokenizers(), model)
 }
 
 // decide reads the request, finds its tokens and fills d's card. Without a query
@@ -197,11 +256,15 @@ func (p *Picker) read(ctx context.Context, r *rules, a *ask, q *pick.Query) *ref
 	case a.Head.Overlong:
 		q.Unmatched = reason.NameTooLong
 		return p.resolve(r, q, false)
-	case compressed(a.Head.Encoding):
+	case cut && coding(a.Head.Encoding) != "":
 		q.Unmatched = reason.Compressed
 		return p.resolve(r, q, false)
 	case !p.enter(ctx, a):
 		q.Unmatched = reason.Deadline
+		return p.resolve(r, q, false)
+	}
+	if err := p.unpack(a, r.limit); err != nil {
+		q.Unmatched = reason.Compressed
 		return p.resolve(r, q, false)
 	}
 	req, bad := p.parse(a, prompt.Limits{DefaultModel: cmp.Or(q.Model, r.standard), Cut: cut})
@@ -216,18 +279,48 @@ func (p *Picker) read(ctx context.Context, r *rules, a *ask, q *pick.Query) *ref
 	q.Adapter = cmp.Or(req.Adapter, q.Adapter)
 	if !cut {
 		q.PromptTokens = req.Chars / bytesPerToken
+		q.Further, q.FurtherPrompts = req.Further.IDs+req.Further.Chars/bytesPerToken, max(req.Prompts-1, 0)
 	}
 	if a.Why == reason.Deadline {
 		return nil // no time for tokens
 	}
-	got, provider, why := r.chain(q.Base).Tokens(ctx, req, q.Base, a.Body)
-	q.Unmatched = why
-	if why == reason.None {
+	p.tokenize(ctx, r.chain(q.Base), a, req, q)
+	return nil
+}
+
+// tokenize completes the query by the prompt's token ids, or where nobody can tell
+// them by its bytes.
+func (p *Picker) tokenize(ctx context.Context, c *prompt.Chain, a *ask, req *prompt.Request, q *pick.Query) {
+	got := c.Tokens(ctx, req, q.Base, a.text(), func(ctx context.Context) (func(), bool) {
+		return func() { p.leave(a) }, p.enter(ctx, a)
+	})
+	q.Unmatched, a.Doubtful = got.Why, got.Doubtful
+	q.Origin = pick.Origin{Provider: got.Provider, Status: string(got.Status)}
+	for _, t := range got.Tried {
+		q.Origin.Tried = append(q.Origin.Tried, pick.Attempt(t))
+	}
+	switch {
+	case got.Why == reason.None:
 		q.Prompt = block.Prompt{Model: q.Base, LoRA: q.Adapter, Salt: req.Salt, Tokens: got.IDs, Cut: got.Cut}
 		q.PromptTokens = len(got.IDs)
+	case c.Bytes && p.fleet.Affinity != nil && bytesTell(got.Why):
+		d := p.fleet.Affinity.Digest(affinity.Namespace{Model: q.Base, LoRA: q.Adapter, Salt: req.Salt})
+		prompt.Pieces(a.text(), d.Write)
+		if q.Bytes = d.Prefix(); len(q.Bytes.Keys) > 0 {
+			q.Origin.Provider = byBytes
+		}
 	}
-	a.Tokenizer = provider
-	return nil
+	a.Tokenizer = q.Origin.Provider
+}
+
+// bytesTell reports whether equal bytes may mean a common cache, although there
+// are no ids.
+func bytesTell(why reason.Code) bool {
+	switch why {
+	case reason.PrivateCache, reason.CacheBypassed, reason.BodyCut, reason.NameTooLong:
+		return false
+	}
+	return true
 }
 
 // rename plans what the body needs to name the model that the pods serve. A
@@ -236,7 +329,10 @@ func (a *ask) rename(asked, served string) {
 	if a.Head.Rewrite == "" && asked == served {
 		return
 	}
-	w, named := newRewrite(a.Body, served, a.Head.Rewrite != "")
+	w, named := newRewrite(a.text(), served, a.Head.Rewrite != "")
+	if w != nil {
+		w.plain = a.Plain
+	}
 	if a.Fixed {
 		w = nil
 	}
@@ -246,6 +342,9 @@ func (a *ask) rename(asked, served string) {
 // strip lists the headers that the engine is not to see. A rewrite that could not
 // be done stays for whoever can.
 func (a *ask) strip() []string {
+	if a.Rewrite != nil && a.Rewrite.plain != nil { // the changed body goes on uncompressed
+		return slices.Concat(a.Head.Strip, a.Head.Codings)
+	}
 	if !a.Misnamed {
 		return a.Head.Strip
 	}
@@ -255,12 +354,29 @@ func (a *ask) strip() []string {
 // parse reads the body and gives the slot back that enter took.
 func (p *Picker) parse(a *ask, lim prompt.Limits) (*prompt.Request, *prompt.Problem) {
 	defer p.leave(a)
-	return prompt.Parse(a.Head.Path, a.Head.ContentType, a.Body, lim)
+	return prompt.Parse(a.Head.Path, a.Head.ContentType, a.text(), lim)
 }
 
-// compressed reports a content-encoding that hides the body.
-func compressed(encoding string) bool {
-	return encoding != "" && !strings.EqualFold(encoding, "identity")
+// unpack reads a compressed body. It gives the slot back that enter took when it
+// cannot.
+func (p *Picker) unpack(a *ask, limit int) (err error) {
+	a.Plain = nil
+	if coding(a.Head.Encoding) == "" {
+		return nil
+	}
+	if a.Plain, err = inflate(a.Body, a.Head.Encoding, limit); err != nil {
+		p.leave(a)
+		p.log.Debug("compressed body not read", "request_id", a.Head.RequestID, "error", err)
+	}
+	return err
+}
+
+// text is the body as JSON.
+func (a *ask) text() []byte {
+	if a.Plain != nil {
+		return a.Plain
+	}
+	return a.Body
 }
 
 // place enters the request into the ledger and, speculatively, into the index.
@@ -268,7 +384,8 @@ func (p *Picker) place(c *pick.Card, q *pick.Query) *flight {
 	w := c.WinnerRow().Pod
 	f := &flight{picker: p, place: p.fleet.Place(w, c.Work(q), q.Now)}
 	f.on.Store(w)
-	f.due = q.Now + int64(p.fleet.Load.Load(w, q.Now).Queue)
+	f.picked = w
+	f.due = f.place.Ready()
 	return f
 }
 
@@ -290,8 +407,8 @@ func (p *Picker) answerOf(d *decided, a *ask) answer {
 	if a.NewID {
 		out.NewID = a.Head.RequestID
 	}
-	if len(w.Pod.Members) > 1 && w.Match.Rank >= 0 {
-		out.Rank = strconv.Itoa(w.Match.Rank)
+	if len(w.Pod.Members) > 1 && w.Rank >= 0 {
+		out.Rank = strconv.Itoa(w.Rank)
 	}
 	if p.fallbacks > 0 {
 		out.Destination = targets(c, p.fallbacks+1)
@@ -310,9 +427,8 @@ func (p *Picker) answerOf(d *decided, a *ask) answer {
 // targets lists the best n endpoints; a proxy with override_host walks the list
 // on retries.
 func targets(c *pick.Card, n int) string {
-	order := c.Order(nil)
 	list := make([]string, 0, n)
-	for _, i := range order[:min(n, len(order))] {
+	for _, i := range c.Best(n, make([]int, 0, n)) {
 		list = append(list, c.Rows[i].Pod.Target)
 	}
 	return strings.Join(list, ",")

@@ -34,7 +34,7 @@ func readReply(h *extproc.HttpHeaders, md *corev3.Metadata) (r reply) {
 		case strings.EqualFold(key, "content-type"):
 			contentType = headerValue(kv)
 		case strings.EqualFold(key, "content-encoding"):
-			r.encoded = compressed(headerValue(kv))
+			r.encoded = coding(headerValue(kv)) != ""
 		case strings.EqualFold(key, upstreamTime):
 			r.timed = true
 		}

@@ -174,6 +174,7 @@ func TestEngineStatus(t *testing.T) {
 			waitFor(t, "idle", func() bool { return r.inFlight() == 0 })
 		}
 		const took = upstreamTime
+		const announced = 3 * time.Second // by then a placement has ended in the index
 		answer(a, ":status", "200", took, "7")
 		for range 10 { // a refused connection, say: the proxy's own answer
 			answer(a, ":status", "503")
@@ -186,11 +187,11 @@ func TestEngineStatus(t *testing.T) {
 			answer(a, ":status", "500", took, "1")
 		}
 		answer(b, ":status", "200", took, "1")
-		x, _ := r.picker.Explain(t.Context(), &ask{Head: Head{Path: completionsPath, Length: -1}, Body: completion("m", prompt)})
+		x, _, _ := r.picker.Explain(t.Context(), &ask{Head: Head{Path: completionsPath, Length: -1}, Body: completion("m", prompt)})
 		if f := x.Pods[1].Filter; f.Name != "failing" || *f.Value != 5 || *f.Limit != 5 || *f.Probe <= 0 || *f.Probe > 1 {
 			t.Errorf("filter %+v", f)
 		}
-		if s := r.picker.snapshot("", "a", 9, time.Now()).Pods[0]; s.State != "open" || s.Filter != "failing" {
+		if s := r.picker.snapshot(stateQuery{limit: 9}, time.Now()).Pods[0]; s.State != "open" || s.Filter != "failing" {
 			t.Errorf("state %s, filter %s", s.State, s.Filter)
 		}
 		page := scrapePage(t, r.picker.met, false)
@@ -202,7 +203,9 @@ func TestEngineStatus(t *testing.T) {
 				t.Errorf("no %s", want)
 			}
 		}
-		// The probe, a second later.
+		// The probe, a second later. What b was given is no longer expected there,
+		// or the two would be alike.
+		r.fleet.Index.Sweep(r.picker.clock().Add(announced).UnixNano())
 		r.picker.clock = func() time.Time { return time.Now().Add(1100 * time.Millisecond) }
 		answer(a, ":status", "200", took, "1")
 		answer(a, ":status", "200", took, "1")
@@ -214,7 +217,7 @@ func TestEngineStatus(t *testing.T) {
 			c.send(respHeaders(true, ":status", "503"))
 			c.rest()
 		}
-		if f := r.fleet.Load.Load(r.pod("a"), time.Now().UnixNano()).Faults; !f.Out {
+		if f := r.fleet.Load.Load(r.pod("a"), time.Now().UnixNano()).Circuit; !f.Out {
 			t.Errorf("%+v: without a better sign a 503 is the engine's", f)
 		}
 	})
@@ -312,6 +315,7 @@ func TestCutsLeakNothing(t *testing.T) {
 				if l.Waiting != 0 || l.Held != 0 {
 					t.Fatalf("%s: %+v", p.Spec.Name, l)
 				}
+				r.fleet.Index.Sweep(time.Now().Add(time.Hour).UnixNano()) // expectations outlast their requests a little
 				if s, _ := r.fleet.Index.Member(p.Members[0]); s.Expectations != 0 {
 					t.Fatalf("%s: %d prompts still expected", p.Spec.Name, s.Expectations)
 				}

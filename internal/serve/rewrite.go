@@ -17,13 +17,18 @@ type rewrite struct {
 	asked, served string
 	from, to      int    // bytes of the body that are replaced
 	value         []byte // JSON that stands there instead
+
+	// plain is the text of a body that came compressed. The changed body takes its
+	// place as it is: neither vLLM 0.32.0 nor SGLang 0.5.23 reads a
+	// content-encoding of requests, and every server reads a body without one.
+	plain []byte
 }
 
 // newRewrite finds what to change in a body for it to name served. It returns
 // nil and named true when the body does already, and nil and false when it
 // cannot be told. A body without a model gets one only if insert is set.
 func newRewrite(body []byte, served string, insert bool) (w *rewrite, named bool) {
-	from, to, found := modelValue(body)
+	from, to, found := tokenizer.FindMember(body, "model")
 	if !found {
 		start := bytes.IndexByte(body, '{') + 1
 		if !insert || start == 0 {
@@ -50,30 +55,14 @@ func newRewrite(body []byte, served string, insert bool) (w *rewrite, named bool
 	return &rewrite{asked: asked, served: served, from: from, to: to, value: quoted(served)}, false
 }
 
-// modelValue finds the value of the last member "model" of the body's object:
-// with a key given twice Python takes the last. A body that ends early, or holds
-// what only Python takes for JSON, is searched as far as it can be read.
-func modelValue(body []byte) (from, to int, found bool) {
-	text := bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
-	mark := len(body) - len(text)
-	d := tokenizer.NewDecoder(text)
-	_ = tokenizer.Members(d, func(name []byte) error {
-		is := string(name) == "model"
-		value, err := d.ReadValue()
-		if is && err == nil {
-			to = mark + int(d.InputOffset())
-			from, found = to-len(value), true
-		}
-		return err
-	})
-	return from, to, found
-}
-
 // grown is by how many bytes the body changes.
 func (w *rewrite) grown() int { return len(w.value) - (w.to - w.from) }
 
 // apply returns the changed body; the one given stays as it is.
 func (w *rewrite) apply(body []byte) []byte {
+	if w.plain != nil {
+		body = w.plain
+	}
 	return slices.Concat(body[:w.from], w.value, body[w.to:])
 }
 
@@ -84,6 +73,9 @@ func (w *rewrite) apply(body []byte) []byte {
 func (w *rewrite) length(told int64) string {
 	if told < 0 {
 		return ""
+	}
+	if w.plain != nil {
+		told = int64(len(w.plain))
 	}
 	return strconv.FormatInt(told+int64(w.grown()), 10)
 }

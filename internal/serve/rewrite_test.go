@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
+
+	"github.com/eppctl/eppctl/internal/core/tokenizer"
 )
 
 func TestRewriteChangesTheNameOnly(t *testing.T) {
@@ -78,7 +80,7 @@ func FuzzRewrite(f *testing.F) {
 		if !bytes.HasPrefix(after, body[:w.from]) || !bytes.HasSuffix(after, body[w.to:]) {
 			t.Fatal("other bytes changed")
 		}
-		from, to, found := modelValue(after)
+		from, to, found := tokenizer.FindMember(after, "model")
 		if !found {
 			// A body that is no JSON can hide what was inserted into it.
 			if json.Valid(body) && bytes.HasPrefix(bytes.TrimLeft(body, " \t\r\n"), []byte("{")) {

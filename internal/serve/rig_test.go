@@ -109,7 +109,7 @@ func (r *rig) add(s pod.Spec) *pod.Pod {
 	now := time.Now().UnixNano()
 	for _, m := range p.Members {
 		r.fleet.Index.Register(m, index.Owner{Model: s.Model, Engine: s.Engine, BlockSize: blockSize})
-		r.fleet.Sync.Put(m, view.Sync{State: view.Synced, Connected: true, Since: now, LastEvent: now})
+		r.fleet.Sync.Put(m, view.Sync{State: view.Live, Connected: true, Since: now, LastEvent: now})
 	}
 	r.scrape(p, 0, 0)
 	return p

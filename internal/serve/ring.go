@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/eppctl/eppctl/internal/core/pick"
+	"github.com/eppctl/eppctl/internal/core/view"
 )
 
 // ringBytes caps the memory of recent decisions, whatever their number: a row is
@@ -105,17 +106,17 @@ func (r *ring) pop() *decided {
 	return d
 }
 
-// find returns the explanation of a request's latest decision, by request id or
-// pick id. When there is none, kept are the request ids of the newest decisions
+// find returns a request's latest decision, by request id or pick id, and its
+// explanation. When there is none, kept are the request ids of the newest decisions
 // and, last, of the oldest one.
-func (r *ring) find(id string) (x *pick.Explanation, kept []string) {
+func (r *ring) find(id string) (x *pick.Explanation, card *pick.Card, kept []string) {
 	card, took, kept := r.clone(id)
 	if card == nil {
-		return nil, kept
+		return nil, nil, kept
 	}
 	x = explained(card, took)
 	x.Source = "recorded"
-	return x, nil
+	return x, card, nil
 }
 
 func (r *ring) clone(id string) (card *pick.Card, took time.Duration, kept []string) {
@@ -155,45 +156,38 @@ func (r *ring) some() []string {
 	return ids
 }
 
+// stamp writes a time as Explanation.At has it.
+func stamp(t time.Time) string { return t.Format("2006-01-02T15:04:05.000000000Z07:00") }
+
 func explained(c *pick.Card, took time.Duration) *pick.Explanation {
 	x := c.Explanation()
-	x.At = wall(c.Now).Format("2006-01-02T15:04:05.000000000Z07:00")
+	x.At = stamp(wall(c.Now))
 	us := float64(took.Nanoseconds()) / 1e3
 	x.DecideUs = &us
 	return x
-}
-
-// shortPick is one line of /v1/picks.
-type shortPick struct {
-	RequestID string  `json:"request_id"`
-	PickID    string  `json:"pick_id"`
-	At        string  `json:"at"`
-	Model     string  `json:"model"`
-	Outcome   string  `json:"outcome"`
-	Pod       *string `json:"pod"`
-	Addr      *string `json:"addr"`
-	Tokens    int     `json:"tokens"`
-	Cached    int     `json:"cached_tokens"`
-	Reason    *string `json:"reason"`
-	TookUs    float64 `json:"decide_us"`
 }
 
 // recentBytes bounds the list of recent decisions, about as it is written.
 const recentBytes = 1 << 20
 
 // recent lists decisions, newest first, of one pod or (pod "") of all.
-func (r *ring) recent(pod string, limit int) (list []shortPick, total int) {
-	list = []shortPick{}
+func (r *ring) recent(pod string, limit int) (list []view.RecentPick, total int) {
+	list = []view.RecentPick{}
 	bytes := 0
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for seq := r.next; seq > r.oldest; seq-- {
+	if pod == "" {
+		total = int(r.next - r.oldest)
+	}
+	for seq := r.next; seq > r.oldest && (pod != "" || len(list) < limit && bytes < recentBytes); seq-- {
 		d := r.slots[(seq-1)%uint64(len(r.slots))]
 		w := d.card.WinnerRow()
 		if pod != "" && (w == nil || w.Pod.Spec.Name != pod) {
 			continue
 		}
-		total++
+		if pod != "" {
+			total++
+		}
 		if len(list) < limit && bytes < recentBytes {
 			list = append(list, d.short(w))
 			bytes += d.size() - cap(d.card.Rows)*int(unsafe.Sizeof(pick.Row{}))
@@ -202,9 +196,9 @@ func (r *ring) recent(pod string, limit int) (list []shortPick, total int) {
 	return list, total
 }
 
-func (d *decided) short(w *pick.Row) shortPick {
+func (d *decided) short(w *pick.Row) view.RecentPick {
 	c := &d.card
-	s := shortPick{
+	s := view.RecentPick{
 		RequestID: c.RequestID, PickID: d.pickID, Model: c.Model, Outcome: c.Outcome.String(),
 		At:     wall(c.Now).Format(time.RFC3339Nano),
 		Tokens: c.Tokens, TookUs: float64(d.took.Nanoseconds()) / 1e3,
@@ -213,8 +207,12 @@ func (d *decided) short(w *pick.Row) shortPick {
 		s.Reason = &why
 	}
 	if w != nil {
-		name, addr := w.Pod.Spec.Name, w.Pod.Target
-		s.Pod, s.Addr, s.Cached = &name, &addr, w.Cached
+		name, addr, score := w.Pod.Spec.Name, w.Pod.Target, w.Total
+		s.Pod, s.Addr, s.Cached, s.Score, s.Tie = &name, &addr, w.Cached, &score, c.Tie.Used
+		if c.RunnerUp >= 0 {
+			second, margin := c.Rows[c.RunnerUp].Pod.Spec.Name, c.Margin
+			s.RunnerUp, s.Margin = &second, &margin
+		}
 	}
 	return s
 }

@@ -12,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -26,7 +25,9 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/eppctl/eppctl/internal/core/pick"
+	"github.com/eppctl/eppctl/internal/core/view"
 	"github.com/eppctl/eppctl/internal/sim"
+	"github.com/eppctl/eppctl/internal/testdata"
 )
 
 // process is Run over simulated engines: real sockets for all of it.
@@ -36,30 +37,13 @@ type process struct {
 	at     Addresses
 	config string
 	eds    string
-	log    *logBuffer
+	log    *testdata.Buffer
 	stop   context.CancelFunc
 	ended  chan error
 	conn   *grpc.ClientConn
 	client extproc.ExternalProcessorClient
 	health healthpb.HealthClient
 	reload chan struct{}
-}
-
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // startProcess waits until the fleet is known; launch does not.
@@ -79,7 +63,7 @@ func launch(t *testing.T, engines int, edit func(string) string) *process {
 	dir := t.TempDir()
 	p := &process{
 		t: t, fleet: fleet, config: filepath.Join(dir, "eppctl.yaml"), eds: filepath.Join(dir, "hosts.json"),
-		log: &logBuffer{}, ended: make(chan error, 1), reload: make(chan struct{}, 1),
+		log: &testdata.Buffer{}, ended: make(chan error, 1), reload: make(chan struct{}, 1),
 	}
 	const any = "127.0.0.1:0"
 	p.write(edit(fleet.Config(sim.Listen{ExtProc: any, Health: any, Admin: any, Metrics: any, EndpointsFile: p.eds})))
@@ -162,10 +146,10 @@ func (p *process) admin(method, path string, body []byte, kv ...string) (int, []
 	return p.call(method, "http://"+p.at.Admin+path, body, kv...)
 }
 
-func (p *process) state() Snapshot {
+func (p *process) state() view.Snapshot {
 	p.t.Helper()
 	code, b := p.admin("GET", "/v1/state", nil)
-	var s Snapshot
+	var s view.Snapshot
 	if err := json.Unmarshal(b, &s); err != nil || code != 200 {
 		p.t.Fatalf("%d %v %s", code, err, b)
 	}
@@ -443,7 +427,7 @@ func TestNotReadyUntilSynced(t *testing.T) {
 		})
 		waitFor(t, "the other pod's telemetry", func() bool {
 			for _, x := range p.state().Pods {
-				if x.Name == "sim-0" && x.Telemetry.State == "fresh" && x.Ranks[0].Sync == "synced" {
+				if x.Name == "sim-0" && x.Telemetry.State == "fresh" && x.Ranks[0].Sync == "live" {
 					return true
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"path/filepath"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"github.com/eppctl/eppctl/internal/core/feed"
+	"github.com/eppctl/eppctl/internal/core/recording"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
 
@@ -36,7 +38,9 @@ func Run(ctx context.Context, c *Config, o Options) error {
 	if err != nil {
 		return err
 	}
+	defer s.tokens.close()
 	defer s.feed.Close()
+	defer s.picker.decisions.close()
 	s.feed.Apply(c.Pods)
 	if o.Ready != nil {
 		o.Ready(s.listeners.addresses())
@@ -52,6 +56,7 @@ type server struct {
 	fleet     *view.Fleet
 	feed      *feed.Feed
 	tokens    *tokens
+	parity    *parityCheck
 	picker    *Picker
 	processor *Processor
 	ends      *endSignal
@@ -77,19 +82,30 @@ func start(c *Config, o Options) (*server, error) {
 	}
 	s := &server{config: c, options: o, log: o.Log, listeners: l, fleet: newFleet(c), health: newHealth(), conns: &connCount{}, begun: time.Now()}
 	s.hosts = &hostsFile{path: c.Envoy.EndpointsFile, cluster: c.Envoy.Cluster}
+	hub := recording.NewHub()
+	met := newMetrics()
+	s.tokens = newTokens(nil, s.fleet.Pods.Snapshot, func() *rules { return s.picker.rules.Load() }, c.Limits, met, o.Log)
+	s.parity = newParityCheck(s.tokens, s.fleet, met, o.Log, feed.Now)
+	s.tokens.parity = s.parity.of
 	s.feed = feed.New(s.fleet, feed.Options{
-		Log: o.Log, ScrapeInterval: c.Scrape.Interval, ScrapeTimeout: c.Scrape.Timeout,
+		Log: o.Log, Hub: hub, Watcher: s.parity.watch, Pages: true, ScrapeInterval: c.Scrape.Interval, ScrapeTimeout: c.Scrape.Timeout,
 		DeviceExporters: c.Scrape.Devices,
 		ScrapeBytes:     int64(c.Limits.ScrapeBytes), Limits: feed.Limits{MessageBytes: int(c.Limits.FrameBytes)},
 	})
-	met := newMetrics()
-	s.tokens = newTokens(nil, s.fleet.Pods.Snapshot, func() *rules { return s.picker.rules.Load() }, c.Limits.TokenizeTimeout, met)
 	s.picker = newPicker(s.fleet, newRules(c, s.tokens.chain), c.Limits.RecentCards, o, met)
+	s.picker.tokenizers, s.picker.parity = s.tokens.snapshot, s.parity
+	if s.picker.decisions, err = recordDecisions(c, s.picker, o.Version.Version); err != nil {
+		s.feed.Close()
+		s.tokens.close()
+		l.close()
+		return nil, err
+	}
 	mode, _ := parseEndSignal(o.EndSignal) // checked
 	forced, _ := ForcedMode(o.RequestBodyMode)
 	s.ends = newEndSignal(mode, o.EndTTL, o.Log)
 	s.processor = newProcessor(s.picker, forced, s.ends, o.Log)
 	s.picker.streams = func() (int64, int) { return s.processor.open.Load(), s.ends.lingering() }
+	s.picker.events = s.feed.Counters
 	met.registry.MustRegister(&collector{picker: s.picker, feed: s.feed})
 
 	s.grpc = grpc.NewServer(append(serverOptions(int(c.Limits.RequestBytes)), grpc.StatsHandler(s.conns))...)
@@ -97,9 +113,19 @@ func start(c *Config, o Options) (*server, error) {
 	healthpb.RegisterHealthServer(s.grpc, s.health)
 	s.healthRPC = grpc.NewServer()
 	healthpb.RegisterHealthServer(s.healthRPC, s.health)
-	s.admin = httpServer(newAdmin(s.picker, o.Version, o.Log).handler())
-	s.metrics = httpServer(met.handler())
+	api := newAdmin(s.picker, o.Version, o.Log)
+	api.hub, api.config = hub, absolute(c.Path)
+	s.admin = httpServer(api.handler(), o.Log)
+	s.metrics = httpServer(met.handler(), o.Log)
 	return s, nil
+}
+
+// absolute is the path as it reads from anywhere; "" stays.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); path != "" && err == nil {
+		return abs
+	}
+	return path
 }
 
 // run serves every listener until ctx ends or one fails.
@@ -110,9 +136,10 @@ func (s *server) run(ctx context.Context) error {
 	if l := s.listeners.health; l != nil {
 		serveRPC(g, s.healthRPC, l)
 	}
-	s.serveHTTP(g, s.admin, s.listeners.admin)
-	s.serveHTTP(g, s.metrics, s.listeners.metrics)
+	s.serveHTTP(g, s.admin, bounded(s.listeners.admin))
+	s.serveHTTP(g, s.metrics, bounded(s.listeners.metrics))
 	g.Go(func() error { s.keepHouse(work); return nil })
+	g.Go(func() error { s.parity.run(work); return nil })
 	g.Go(func() error {
 		s.config.Watch(work, WatchOptions{Now: s.options.Reload, Log: s.log, Failed: func(error) {
 			s.picker.met.reloads.WithLabelValues("rejected").Inc()
@@ -125,7 +152,6 @@ func (s *server) run(ctx context.Context) error {
 	case <-failed.Done():
 	}
 	stop()
-	s.tokens.client.Close()
 	s.grpc.Stop()
 	s.healthRPC.Stop()
 	_ = s.admin.Close()
@@ -162,6 +188,7 @@ func (s *server) apply(next *Config) {
 	n.Limits = s.config.Limits // these need a restart; the watcher said so
 	before := s.fleet.Pods.Snapshot()
 	s.picker.rules.Store(newRules(&n, s.tokens.chain))
+	s.tokens.keep(n.Models)
 	s.feed.Apply(next.Pods)
 	after := s.fleet.Pods.Snapshot()
 	for _, p := range before.Pods {
@@ -180,6 +207,7 @@ func (s *server) keepHouse(ctx context.Context) {
 		s.updateHosts()
 		presume(s.fleet.View(), s.picker.rules.Load().limits(), s.picker.now())
 		s.ends.reconcile(s.fleet.View(), feed.Clock())
+		s.parity.sweep()
 		s.updateReadiness()
 		select {
 		case <-ctx.Done():

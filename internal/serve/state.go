@@ -14,118 +14,29 @@ import (
 	"github.com/eppctl/eppctl/internal/core/view"
 )
 
-// Snapshot is the fleet at one instant as /v1/state shows it. Unknown numbers
-// are null, never 0.
-type Snapshot struct {
-	APIVersion string     `json:"apiVersion"`
-	Kind       string     `json:"kind"` // "Snapshot"
-	At         string     `json:"at"`
-	Source     string     `json:"source"`
-	Epoch      uint64     `json:"epoch"`
-	IntervalMs int64      `json:"interval_ms"` // between scrapes
-	Pods       []PodState `json:"pods"`
-	Total      int        `json:"total"` // pods that pass the filter
-	Truncated  bool       `json:"truncated"`
-	Totals     Totals     `json:"totals"`
-	Index      IndexState `json:"index"`
-	Hits       Hits       `json:"hits"`
+// stateQuery says what a snapshot shows.
+type stateQuery struct {
+	sort   string // a column name
+	filter string // a part of a pod's name
+	limit  int    // of pods
+	picks  int    // recent decisions
+	// detail names the pod whose page is shown in full; nil = all of them. A page is
+	// most of what a pod has to tell, and nobody reads those of 256 pods every second.
+	detail *string
 }
 
-// Totals are sums over the fleet.
-type Totals struct {
-	Pods        int    `json:"pods"`
-	WithEvents  int    `json:"with_events"`
-	InFlight    int    `json:"in_flight"`
-	Waiting     int    `json:"waiting"` // before their first byte
-	OpenStreams int64  `json:"open_streams"`
-	LooseEnds   int    `json:"loose_ends"` // ended streams whose request may still run
-	Routed      uint64 `json:"routed"`
-	Refused     uint64 `json:"refused"`
-}
+func (q *stateQuery) full(pod string) bool { return q.detail == nil || *q.detail == pod }
 
-// IndexState sizes the index.
-type IndexState struct {
-	Blocks     int    `json:"blocks"`
-	Dead       int    `json:"dead"`
-	Runs       int    `json:"runs"`
-	Bytes      int64  `json:"bytes"` // about
-	BlockSizes []int  `json:"block_sizes"`
-	Evicted    uint64 `json:"evicted"`
-	Expired    uint64 `json:"expired"`
-}
-
-// Hits counts prompt tokens since the start.
-type Hits struct {
-	Queried       uint64 `json:"queried"`
-	BestAvailable uint64 `json:"best_available"`
-	Selected      uint64 `json:"selected"`
-}
-
-// PodState is one pod.
-type PodState struct {
-	Name      string    `json:"name"`
-	Addr      string    `json:"addr"`
-	Engine    string    `json:"engine"`
-	Role      string    `json:"role"`
-	Model     string    `json:"model"`
-	Adapters  []string  `json:"adapters"`
-	State     string    `json:"state"`            // ok, slow, open, stale, down
-	Filter    string    `json:"filter,omitempty"` // that leaves the pod out of every pick for now: "not-answering", "failing"
-	Draining  bool      `json:"draining"`
-	Ranks     []Rank    `json:"ranks"`
-	Telemetry Telemetry `json:"telemetry"`
-	Load      PodLoad   `json:"load"`
-}
-
-// Rank is one data-parallel rank's event stream and cache.
-type Rank struct {
-	Rank      int     `json:"rank"`
-	Sync      string  `json:"sync"`
-	Why       string  `json:"why,omitempty"`
-	SinceMs   float64 `json:"since_ms"`
-	EventAge  *int64  `json:"last_event_age_ms"`
-	LastSeq   uint64  `json:"last_seq"`
-	Lost      uint64  `json:"lost"`
-	Connected bool    `json:"connected"`
-	BlockSize *int    `json:"block_size"`
-	GPU       int     `json:"blocks"` // on the GPU
-	Host      int     `json:"host_blocks"`
-	Disk      int     `json:"disk_blocks"`
-	Remote    int     `json:"remote_blocks"`
-	Expected  int     `json:"expected_prompts"`
-	// Approximate: the model has cache groups whose rule is not known, and its
-	// matches are too long at times.
-	Approximate bool `json:"approximate,omitempty"`
-}
-
-// Telemetry is the last good scrape.
-type Telemetry struct {
-	State   string   `json:"state"` // fresh, stale, unknown
-	AgeMs   *int64   `json:"age_ms"`
-	Error   string   `json:"error,omitempty"`
-	Waiting *float64 `json:"waiting"`
-	Running *float64 `json:"running"`
-	KVUsage *float64 `json:"kv_usage"`
-}
-
-// PodLoad is our own accounting.
-type PodLoad struct {
-	InFlight   int     `json:"in_flight"`
-	Waiting    int     `json:"waiting"`
-	QueueMs    float64 `json:"queue_ms"`
-	HeldTokens int64   `json:"held_tokens"`
-}
-
-// snapshot builds one; order is a column name, filter a part of a pod's name. now
-// is the wall clock's, for display: ages are by the picker's own clock.
-func (p *Picker) snapshot(order, filter string, limit int, now time.Time) *Snapshot {
+// snapshot builds one. now is the wall clock's, for display: ages are by the
+// picker's own clock.
+func (p *Picker) snapshot(q stateQuery, now time.Time) *view.Snapshot {
 	v, ns := p.fleet.View(), p.now()
-	s := &Snapshot{
-		APIVersion: APIVersion, Kind: "Snapshot", Source: "live",
+	s := &view.Snapshot{
+		APIVersion: APIVersion, Kind: "Snapshot", Source: cmp.Or(p.source, "live"), Run: p.run,
 		At: now.UTC().Format(time.RFC3339Nano), Epoch: v.Pods.Epoch,
 		IntervalMs: p.rules.Load().interval.Milliseconds(),
-		Pods:       []PodState{},
 	}
+	var shown []*pod.Pod
 	for _, x := range v.Pods.Pods {
 		l := v.Load.Load(x, ns)
 		s.Totals.Pods++
@@ -134,55 +45,127 @@ func (p *Picker) snapshot(order, filter string, limit int, now time.Time) *Snaps
 		if hasEvents(x) {
 			s.Totals.WithEvents++
 		}
-		if strings.Contains(x.Spec.Name, filter) {
-			s.Pods = append(s.Pods, p.podState(&v, x, ns))
+		if strings.Contains(x.Spec.Name, q.filter) {
+			shown = append(shown, x)
 		}
 	}
-	sortPods(s.Pods, order)
+	events := p.eventCounts()
+	s.Pods = make([]view.PodState, len(shown))
+	for i, x := range shown {
+		s.Pods[i] = p.podState(&v, x, ns, q.full(x.Spec.Name))
+		for k, m := range x.Members {
+			s.Pods[i].Ranks[k].Events = events[m]
+		}
+	}
+	sortPods(s.Pods, q.sort)
 	s.Total = len(s.Pods)
-	if len(s.Pods) > limit {
-		s.Pods, s.Truncated = s.Pods[:limit], true
+	if len(s.Pods) > q.limit {
+		s.Pods, s.Truncated = s.Pods[:q.limit], true
+	}
+	if q.picks > 0 {
+		s.Picks, _ = p.ring.recent("", q.picks)
 	}
 	p.fillTotals(s)
 	return s
 }
 
 // fillTotals adds what other parts count.
-func (p *Picker) fillTotals(s *Snapshot) {
+func (p *Picker) fillTotals(s *view.Snapshot) {
 	if p.streams != nil {
 		s.Totals.OpenStreams, s.Totals.LooseEnds = p.streams()
 	}
-	s.Totals.Routed, s.Totals.Refused = p.met.routed.Load(), p.met.refused.Load()
-	s.Hits = Hits{p.met.queried.Load(), p.met.best.Load(), p.met.selected.Load()}
+	if p.tokenizers != nil {
+		s.Tokenizers = p.tokenizers()
+	}
+	m := p.met
+	s.Totals.Routed, s.Totals.Refused = m.routed.Load(), m.refused.Load()
+	s.Hits = view.Hits{
+		Queried: m.queried.Load(), BestAvailable: m.best.Load(), Selected: m.selected.Load(),
+		EngineQueried: m.engineQueried.Load(), EngineCached: m.engineCached.Load(),
+	}
 	x := p.fleet.Index.Stats()
-	s.Index = IndexState{x.Blocks, x.Dead, x.Runs, x.Bytes, append([]int{}, x.Sizes...), x.Evicted, x.Expired}
+	s.Index = view.IndexState{
+		Blocks: x.Blocks, MaxBlocks: x.MaxBlocks, Dead: x.Dead, Runs: x.Runs, Bytes: x.Bytes,
+		BlockSizes: append([]int{}, x.Sizes...), Evicted: x.Evicted, Expired: x.Expired,
+	}
+	if x.MaxBytes > 0 {
+		s.Index.MaxBytes = &x.MaxBytes
+	}
 }
 
-func (p *Picker) podState(v *view.View, x *pod.Pod, now int64) PodState {
-	st := PodState{
-		Name: x.Spec.Name, Addr: x.Target, Engine: x.Spec.Engine.String(), Role: x.Spec.Role.String(),
+// eventCounts are the feed's counters by member; none without a feed.
+func (p *Picker) eventCounts() map[pod.Member]*view.RankEvents {
+	if p.events == nil {
+		return nil
+	}
+	list := p.events()
+	by := make(map[pod.Member]*view.RankEvents, len(list))
+	for i := range list {
+		c := &list[i]
+		by[c.Member] = &view.RankEvents{
+			Batches: c.Batches, Bytes: c.Bytes, Stored: c.Stored, Removed: c.Removed, Cleared: c.Cleared,
+			Undecodable: c.Undecodable + sum(c.WrongShape), Skipped: sum(c.Skips), Dropped: c.QueueDrops,
+			Missed: c.Missed, Purges: sum(c.Purges), LagMs: ms(int64(c.Lag)),
+		}
+	}
+	return by
+}
+
+func sum(words map[string]uint64) (n uint64) {
+	for _, x := range words {
+		n += x
+	}
+	return n
+}
+
+func (p *Picker) podState(v *view.View, x *pod.Pod, now int64, full bool) view.PodState {
+	st := view.PodState{
+		Name: x.Spec.Name, Addr: x.Target, Epoch: x.Epoch, Engine: x.Spec.Engine.String(), Role: x.Spec.Role.String(),
 		Model: x.Spec.Model, Adapters: append([]string{}, x.Spec.Adapters...),
-		State: p.stateWord(v, x, now), Draining: x.Draining, Ranks: []Rank{},
-		Telemetry: p.telemetryState(v.Telemetry.Get(x.ID), now),
+		State: p.stateWord(v, x, now), Draining: x.Draining, Ranks: make([]view.Rank, len(x.Members)),
+		Telemetry: p.telemetryState(v.Telemetry.Get(x.ID), now, full),
+		Served:    p.tallies.of(x).read(),
 	}
+	loads := v.Load.Ranks(x, now, make([]view.RankLoad, 0, len(x.Members)))
 	for i, m := range x.Members {
-		st.Ranks = append(st.Ranks, rankState(v, i, m, now))
+		st.Ranks[i] = rankState(v, i, m, now)
+		st.Ranks[i].Load = loads[i]
 	}
-	if v.Silent(x, v.Telemetry.Get(x.ID), now, p.rules.Load().limits()) {
+	if v.Silent(x, v.Telemetry.At(x.ID), now, p.rules.Load().limits()) {
 		st.Filter = pick.NotAnswering.String()
 	}
 	l := v.Load.Load(x, now)
-	if st.Filter == "" && l.Faults.Out {
+	if st.Filter == "" && l.Circuit.Out {
 		st.Filter = pick.Failing.String()
 	}
-	st.Load = PodLoad{l.InFlight, l.Waiting, ms(int64(l.Queue)), l.Held}
+	st.Load = view.PodLoad{InFlight: l.InFlight, Waiting: l.Waiting, QueueMs: ms(int64(l.Queue)), HeldTokens: l.Held}
+	st.Breaker = breakState(&l, p.rules.Load().policy.Breaker.Depth)
 	return st
 }
 
-func rankState(v *view.View, i int, m pod.Member, now int64) Rank {
+func breakState(l *view.Load, limit int) view.PodBreak {
+	c := &l.Circuit
+	b := view.PodBreak{
+		State: c.State.String(), Waiting: l.Waiting, Limit: limit,
+		Errors: c.Errors, Lost: c.Lost, Probes: c.Probing,
+	}
+	switch {
+	case c.Out:
+		in := ms(int64(c.ProbeIn))
+		b.Open, b.Why, b.ProbeInMs = true, "errors", &in
+		if c.Lost > c.Errors {
+			b.Why = "unanswered"
+		}
+	case l.Waiting >= limit:
+		b.Open, b.Why = true, "queue"
+	}
+	return b
+}
+
+func rankState(v *view.View, i int, m pod.Member, now int64) view.Rank {
 	y := v.Sync.Get(m)
-	r := Rank{
-		Rank: i, Sync: y.State.String(), Why: y.Why, LastSeq: y.LastSeq, Lost: y.Lost, Connected: y.Connected,
+	r := view.Rank{
+		Rank: i, Sync: y.State.String(), Missing: y.Missing, Why: string(y.Why), Detail: y.Detail, LastSeq: y.LastSeq, Lost: y.Lost, Connected: y.Connected,
 	}
 	if st, ok := v.Index.Member(m); ok {
 		r.GPU, r.Host, r.Disk, r.Remote = st.Blocks[event.TierGPU], st.Blocks[event.TierHost], st.Blocks[event.TierDisk], st.Blocks[event.TierRemote]
@@ -200,11 +183,31 @@ func rankState(v *view.View, i int, m pod.Member, now int64) Rank {
 	return r
 }
 
-func (p *Picker) telemetryState(e telemetry.Entry, now int64) Telemetry {
-	t := Telemetry{State: e.State(now, p.rules.Load().limits()).String(), Error: e.Err}
-	if s := e.Sample; s != nil {
-		t.AgeMs = age(now, s.At)
-		t.Waiting, t.Running, t.KVUsage = number(s.Waiting), number(s.Running), number(s.KVUsage)
+func (p *Picker) telemetryState(e telemetry.Entry, now int64, full bool) view.Scraped {
+	t := view.Scraped{State: e.State(now, p.rules.Load().limits()).String(), Error: e.Err}
+	s := e.Sample
+	if s == nil {
+		return t
+	}
+	t.AgeMs = age(now, s.At)
+	t.Waiting, t.Running, t.KVUsage = number(s.Waiting), number(s.Running), number(s.KVUsage)
+	t.CacheQueried, t.CacheHit = number(s.CacheQueried), number(s.CacheHit)
+	if d := &s.Device; d.Known {
+		t.Device = &view.Device{AgeMs: age(now, d.At), Throttled: d.Throttled, Critical: d.Critical, Fatal: d.Fatal, Why: d.Why, Missing: d.Missing}
+	}
+	if !full {
+		return t
+	}
+	for _, sig := range s.Signals() {
+		out := view.Signal{Name: sig.Name, Value: number(sig.Value), Metric: sig.Value.Metric}
+		if sig.Value.Known {
+			out.AgeMs = age(now, sig.At)
+			out.Estimate = sig.Name == "kv_usage" && s.KVEstimate
+		}
+		t.Signals = append(t.Signals, out)
+	}
+	if a := &s.LoRA; a.Known {
+		t.LoRA = &view.LoRA{Max: a.Max, Running: append([]string{}, a.Running...), Waiting: append([]string{}, a.Waiting...)}
 	}
 	return t
 }
@@ -215,11 +218,11 @@ func (p *Picker) stateWord(v *view.View, x *pod.Pod, now int64) string {
 	e := v.Telemetry.Get(x.ID)
 	st := e.State(now, r.limits())
 	switch {
-	case x.Target == "", v.Silent(x, e, now, r.limits()):
+	case x.Target == "", v.Silent(x, &e, now, r.limits()):
 		return "down"
 	case st != telemetry.Fresh && (x.Spec.Metrics != "" || e.Err != ""):
 		return "stale"
-	case v.Load.Load(x, now).Waiting >= r.policy.Breaker.Depth, v.Load.Load(x, now).Faults.Out:
+	case p.broken(v, x, now):
 		return "open"
 	case e.Sample != nil && e.Sample.Device.Known && (e.Sample.Device.Throttled || e.Sample.Device.Critical || e.Sample.Device.Fatal):
 		return "slow"
@@ -227,8 +230,14 @@ func (p *Picker) stateWord(v *view.View, x *pod.Pod, now int64) string {
 	return "ok"
 }
 
-func sortPods(pods []PodState, by string) {
-	slices.SortStableFunc(pods, func(a, b PodState) int {
+// broken reports that a breaker keeps the pod out of picks.
+func (p *Picker) broken(v *view.View, x *pod.Pod, now int64) bool {
+	l := v.Load.Load(x, now)
+	return breakState(&l, p.rules.Load().policy.Breaker.Depth).Open
+}
+
+func sortPods(pods []view.PodState, by string) {
+	slices.SortStableFunc(pods, func(a, b view.PodState) int {
 		switch by {
 		case "in_flight":
 			return cmp.Compare(b.Load.InFlight, a.Load.InFlight)

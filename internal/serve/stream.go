@@ -18,12 +18,19 @@ type ask struct {
 	Head   Head
 	Subset *pick.Subset
 	Body   []byte
+	// Plain is a compressed Body as text, once picked; nil = it is not compressed,
+	// or cannot be read.
+	Plain []byte
 	// NewID marks a request id that we made.
 	NewID bool
 	// Aside marks an explanation: it shares one slot with all others.
 	Aside bool
+	// ShowIDs: whoever asks for an explanation wants to see the token ids.
+	ShowIDs bool
 	// Tokenizer names who gave the token ids, once picked.
 	Tokenizer string
+	// Doubtful: the ids are not sure for what the request holds, once picked.
+	Doubtful bool
 	// Why says why Body is no prompt (there was none, or not all of it);
 	// None = Body is whole.
 	Why reason.Code
@@ -237,7 +244,7 @@ func (s *stream) decide(why reason.Code) bool {
 
 func (s *stream) refuse(no *refusal) {
 	s.answered, s.refused = true, true
-	s.ask.Body = nil
+	s.ask.Body, s.ask.Plain = nil, nil
 	s.send(no.response(s.ask.Head.RequestID))
 }
 
@@ -248,7 +255,9 @@ func (s *stream) answerEchoing(why reason.Code, eos bool) {
 	}
 	a := s.run.answer()
 	s.send(requestHeadersAnswer(a))
-	if body := a.body(s.release()); len(body) > 0 || eos {
+	body := a.body(s.ask.Body)
+	s.release()
+	if len(body) > 0 || eos {
 		s.echo(body, eos)
 	}
 }
@@ -329,11 +338,12 @@ func (s *stream) room(need int) int {
 	return 2 * need
 }
 
-// release gives up the held body.
-func (s *stream) release() []byte {
-	body := s.ask.Body
-	s.ask.Body = nil
-	return body
+// release gives up the held body. What is left of a rewrite are the names.
+func (s *stream) release() {
+	s.ask.Body, s.ask.Plain = nil, nil
+	if s.ask.Rewrite != nil {
+		s.ask.Rewrite.plain = nil
+	}
 }
 
 // bodyOr is why when a body came, NoBody when none did.

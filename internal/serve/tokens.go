@@ -1,36 +1,83 @@
 package serve
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
+	"os"
+	"reflect"
+	"slices"
+	"sync"
 	"time"
 
+	"github.com/eppctl/eppctl/internal/core/chat"
 	"github.com/eppctl/eppctl/internal/core/feed"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/prompt"
 	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/tokenizer"
+	"github.com/eppctl/eppctl/internal/core/view"
+	"github.com/eppctl/eppctl/internal/modelsource"
 )
 
-// tokens builds the chains of providers that find a prompt's token ids. The
-// engines' own /tokenize is the only provider yet.
+// tokens builds, for each model, the chain of providers that find its prompts'
+// token ids, and owns what they run. chain and close are called by one goroutine at
+// a time; what they return may be used from any.
 type tokens struct {
-	client  *feed.TokenizeClient
-	timeout time.Duration
-	met     *metrics
+	render, tokenize *feed.RemoteTokenizer
+	limits           Limits
+	met              *metrics
+	log              *slog.Logger
+	turn             chan struct{} // see nativeTokenizer
+	rules            func() *rules
+	set              func() *pod.Set
+
+	parity func(model string) *view.Parity // of native ids, set before the first snapshot; nil = nobody compares
+
+	mu      sync.Mutex
+	natives map[string]*nativeTokenizer // by model
+	states  map[string][]*providerState // by model, in order
 }
 
 // newTokens asks the endpoints that rules names at the time of each prompt.
-func newTokens(c *http.Client, set func() *pod.Set, rules func() *rules, timeout time.Duration, met *metrics) *tokens {
-	endpoints := func(base string) []feed.TokenizeEndpoint {
-		if m := rules().models.Get(base); m != nil && len(m.Tokenize.URLs) > 0 {
-			return configured(m.Tokenize.URLs)
+func newTokens(c *http.Client, set func() *pod.Set, rules func() *rules, limits Limits, met *metrics, log *slog.Logger) *tokens {
+	of := func(urls func(*Model) []string) func(string) []feed.TokenizerEndpoint {
+		return func(base string) []feed.TokenizerEndpoint {
+			if m := rules().models.Get(base); m != nil && len(urls(m)) > 0 {
+				return configured(urls(m))
+			}
+			return ofPods(set(), base)
 		}
-		return ofPods(set(), base)
 	}
-	return &tokens{client: feed.NewTokenizeClient(c, endpoints), timeout: timeout, met: met}
+	// SGLang's engines have no render interface (0.5.23 answers 404); its renderer
+	// is a server of its own, and configured.
+	renders := of(func(m *Model) []string { return m.Render.URLs })
+	return &tokens{
+		render: feed.NewRenderClient(c, func(base string) []feed.TokenizerEndpoint {
+			return slices.DeleteFunc(renders(base), func(e feed.TokenizerEndpoint) bool { return e.Engine == pod.EngineSGLang })
+		}),
+		tokenize: feed.NewTokenizeClient(c, of(func(m *Model) []string { return m.Tokenize.URLs })),
+		limits:   limits, rules: rules, set: set, met: met, log: log, turn: make(chan struct{}, 1),
+		natives: map[string]*nativeTokenizer{}, states: map[string][]*providerState{},
+	}
 }
 
-func configured(urls []string) []feed.TokenizeEndpoint {
-	list := make([]feed.TokenizeEndpoint, len(urls))
+// servers are the URLs that the configuration names for a model's tokens.
+func (t *tokens) servers(base string) []string {
+	if m := t.rules().models.Get(base); m != nil {
+		return slices.Compact(slices.Sorted(slices.Values(slices.Concat(m.Render.URLs, m.Tokenize.URLs))))
+	}
+	return nil
+}
+
+// generates reports whether a model's pods may be asked to compute probes.
+func (t *tokens) generates(base string) bool {
+	m := t.rules().models.Get(base)
+	return m != nil && m.Tokenizer.Generate == "on"
+}
+
+func configured(urls []string) []feed.TokenizerEndpoint {
+	list := make([]feed.TokenizerEndpoint, len(urls))
 	for i, u := range urls {
 		list[i].URL = u
 	}
@@ -39,7 +86,7 @@ func configured(urls []string) []feed.TokenizeEndpoint {
 
 // ofPods names the engines that serve a model. Without a model any engine's ids
 // would be a guess, unless all pods serve the same one.
-func ofPods(set *pod.Set, base string) (list []feed.TokenizeEndpoint) {
+func ofPods(set *pod.Set, base string) (list []feed.TokenizerEndpoint) {
 	for _, p := range set.Pods {
 		switch {
 		case p.Target == "" || p.Draining:
@@ -47,22 +94,166 @@ func ofPods(set *pod.Set, base string) (list []feed.TokenizeEndpoint) {
 			return nil
 		case base != "" && p.Spec.Model != "" && p.Spec.Model != base:
 		default:
-			list = append(list, feed.TokenizeEndpoint{URL: "http://" + p.Target, Engine: p.Spec.Engine})
+			list = append(list, feed.TokenizerEndpoint{URL: "http://" + p.Target, Engine: p.Spec.Engine})
 		}
 	}
 	return list
 }
 
-// chain is the one of a model; the zero Model stands for those not configured.
+// chain is the one of a model; the zero Model stands for those not configured. What
+// it runs goes on until keep leaves the model out.
 func (t *tokens) chain(m *Model) *prompt.Chain {
-	timeout := t.timeout
-	if m.Tokenize.Timeout > 0 {
-		timeout = m.Tokenize.Timeout
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := &prompt.Chain{Why: whyUntold}
+	var states []*providerState
+	for _, name := range m.Tokenizer.order() {
+		if name == byBytes {
+			c.Bytes = true
+			continue
+		}
+		if l, ok := t.link(m, name); ok {
+			s := t.state(m.Name, l.Provider)
+			c.Links, states = append(c.Links, l), append(states, s)
+		}
 	}
-	return &prompt.Chain{
-		Links: []prompt.Link{{Provider: t.client, Deadline: timeout}},
-		Fallback: func(provider string, why reason.Code, _ error) {
-			t.met.untokenized.WithLabelValues(provider, string(why)).Inc()
-		},
+	t.states[m.Name] = states
+	label := modelLabel(m)
+	c.Told = func(provider string) { stateOf(states, provider).told() }
+	c.Fallback = func(provider string, why reason.Code, err error) {
+		t.met.untokenized.WithLabelValues(label, provider, string(why)).Inc()
+		if s := stateOf(states, provider); s.failed(why, err) && why != reason.NoTokenizer {
+			t.log.Warn("a tokenizer could not tell; the next is asked", "model", label, "provider", provider, "reason", why, "err", err)
+		}
 	}
+	return c
+}
+
+// link is a model's provider of this name; ok is false when it has none. mu is held.
+func (t *tokens) link(m *Model, name string) (l prompt.Link, ok bool) {
+	within := func(own, general time.Duration) time.Duration {
+		if own > 0 {
+			return min(own, t.limits.PickDeadline)
+		}
+		return general
+	}
+	chats := m.Tokenizer.Chat
+	switch name {
+	case byNative:
+		if !m.Tokenizer.native() {
+			return l, false
+		}
+		l = prompt.Link{Provider: t.native(m), Deadline: t.limits.TokenizeTimeout, Computes: true}
+		if chats == byRender || chats == byTokenize {
+			l.ChatsElsewhere = reason.TemplateUnused
+		}
+	case byRender:
+		l = prompt.Link{Provider: t.render, Deadline: within(m.Render.Timeout, t.limits.RenderTimeout)}
+		if chats == byTokenize {
+			l.ChatsElsewhere = reason.TemplateUnused
+		}
+	case byTokenize:
+		l = prompt.Link{Provider: t.tokenize, Deadline: within(m.Tokenize.Timeout, t.limits.TokenizeTimeout)}
+	}
+	return l, true
+}
+
+// native is the tokenizer of a model, kept as long as its section says the same.
+func (t *tokens) native(m *Model) tokenizer.Provider {
+	old := t.natives[m.Name]
+	if old != nil && old.config.same(&m.Tokenizer) {
+		return old
+	}
+	if old != nil {
+		old.Close()
+	}
+	n := startNative(m.Name, m.Tokenizer, hub, t.engineOf(m), t.turn, t.log)
+	t.natives[m.Name] = n
+	return n
+}
+
+// engineOf says whose preparation of chats is a model's: the configured one, else that
+// of its pods. While they differ or are not known it is vLLM's.
+func (t *tokens) engineOf(m *Model) func() chat.Engine {
+	is := func(e chat.Engine) func() chat.Engine { return func() chat.Engine { return e } }
+	switch m.Tokenizer.Engine {
+	case "vllm":
+		return is(chat.VLLM)
+	case "sglang":
+		return is(chat.SGLang)
+	}
+	name := m.Name
+	return func() chat.Engine {
+		pods := slices.DeleteFunc(ofPods(t.set(), name), func(e feed.TokenizerEndpoint) bool { return e.Engine == pod.EngineUnknown })
+		if len(pods) == 0 || slices.ContainsFunc(pods, func(e feed.TokenizerEndpoint) bool { return e.Engine != pod.EngineSGLang }) {
+			return chat.VLLM
+		}
+		return chat.SGLang
+	}
+}
+
+// hub is where models are looked for, by the variables that other tools read too.
+func hub() (*modelsource.Settings, error) { return modelsource.FromEnv(os.Getenv) }
+
+// same reports whether the files and what is made of them are.
+func (t *Tokenizer) same(o *Tokenizer) bool {
+	a, b := *t, *o
+	a.Order, b.Order, a.Native, b.Native, a.Generate, b.Generate = nil, nil, "", "", "", ""
+	return reflect.DeepEqual(a, b)
+}
+
+// keep ends what runs for models that are not among these, or need none of it now.
+func (t *tokens) keep(models Models) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name, n := range t.natives {
+		if m := models.Get(name); m == nil || !m.Tokenizer.native() {
+			n.Close()
+			delete(t.natives, name)
+		}
+	}
+	for name := range t.states {
+		if name != "" && !models.has(name) {
+			delete(t.states, name)
+		}
+	}
+}
+
+// loaded are the native tokenizers that are there, by model.
+func (t *tokens) loaded() map[string]*modelsource.Model {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := map[string]*modelsource.Model{}
+	for name, n := range t.natives {
+		if m := n.current(); m != nil {
+			all[name] = m
+		}
+	}
+	return all
+}
+
+// settle waits until each native tokenizer is loaded or has failed to.
+func (t *tokens) settle(patience time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, n := range t.natives {
+		n.wait(ctx)
+	}
+}
+
+// close ends everything.
+func (t *tokens) close() {
+	t.keep(nil)
+	t.render.Close()
+	t.tokenize.Close()
+}
+
+// modelLabel is the label of a model's series.
+func modelLabel(m *Model) string {
+	if m.Name == "" {
+		return otherModel
+	}
+	return m.Name
 }

@@ -1,0 +1,247 @@
+package serve
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/eppctl/eppctl/internal/core/parity"
+	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/view"
+	"github.com/eppctl/eppctl/internal/modelsource"
+)
+
+// parityCheck finds out whether native token ids are those of the engines, and lets
+// the tokenizers claim so. run asks engines about probes, one question at a time;
+// routed and sweep compare clients' requests with events. run is one goroutine; the
+// other methods may be called from any.
+type parityCheck struct {
+	tokens *tokens
+	fleet  *view.Fleet
+	met    *metrics
+	log    *slog.Logger
+	now    func() int64 // ns, of the feed's clock
+	http   *http.Client
+	watch  *parity.Watch
+	pauses parityPauses
+
+	mu     sync.Mutex
+	models map[string]*modelParity
+}
+
+// parityPauses are the times between questions.
+type parityPauses struct {
+	look     time.Duration // between two looks for something to ask
+	question time.Duration // between two questions, on average: half to one and a half
+	again    time.Duration // between two rounds with an engine
+	first    time.Duration // before an engine that does not answer is asked again; doubled up to again
+	deadline time.Duration // of one question by one interface
+}
+
+// An engine's answers change with its process and with the files here, and both are
+// noticed within a second or two: the hour is for what neither shows. A round
+// asks for 21 short texts over three seconds. How much of an engine that takes was not
+// measured: it is the load of one client that tokenizes seven prompts a second. Nobody
+// waits for the answer to a question, and a busy engine may take its time.
+var defaultPauses = parityPauses{look: time.Second, question: 150 * time.Millisecond, again: time.Hour, first: 10 * time.Second, deadline: 5 * time.Second}
+
+// modelParity is what is known of one model's native tokenizer.
+type modelParity struct {
+	of     *modelsource.Model     // what was compared; another one begins anew
+	rounds map[asked]*parityRound // by engine
+	tally  parity.Tally
+	shown  view.Parity
+}
+
+func newParityCheck(t *tokens, f *view.Fleet, met *metrics, log *slog.Logger, now func() int64) *parityCheck {
+	return &parityCheck{
+		tokens: t, fleet: f, met: met, log: log, now: now, http: &http.Client{Transport: &http.Transport{IdleConnTimeout: time.Minute}},
+		watch: parity.NewWatch(rand.Uint64()), pauses: defaultPauses, models: map[string]*modelParity{},
+	}
+}
+
+// run asks engines until ctx ends.
+func (c *parityCheck) run(ctx context.Context) {
+	defer c.http.CloseIdleConnections()
+	for {
+		pause := c.pauses.look
+		if model, of, e := c.next(); of != nil {
+			c.record(model, of, e, c.round(ctx, of, model, e))
+			pause = c.jitter()
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (c *parityCheck) jitter() time.Duration {
+	return c.pauses.question/2 + rand.N(c.pauses.question+1)
+}
+
+// next is the model and the engine to ask now; nil = there is nothing to ask. Models
+// about which nothing is known come first. What is gone is forgotten on the way.
+func (c *parityCheck) next() (model string, of *modelsource.Model, e asked) {
+	loaded := c.tokens.loaded()
+	set := c.fleet.Pods.Snapshot()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for name := range c.models {
+		if loaded[name] == nil {
+			delete(c.models, name)
+		}
+	}
+	known := false // the model to ask about was compared with some engine
+	for name, m := range loaded {
+		p := c.begin(name, m)
+		engines := c.engines(set, name)
+		for at := range p.rounds {
+			if !engines[at] {
+				delete(p.rounds, at)
+			}
+		}
+		c.show(name, p)
+		for at := range engines {
+			r := p.rounds[at]
+			if r != nil && c.now() < r.again || of != nil && (!known || p.compared()) {
+				continue
+			}
+			model, of, e, known = name, m, at, p.compared()
+		}
+	}
+	return model, of, e
+}
+
+// begin returns what is known of a model; of other files nothing is. mu is held.
+func (c *parityCheck) begin(name string, m *modelsource.Model) *modelParity {
+	p := c.models[name]
+	if p == nil || p.of != m {
+		p = &modelParity{of: m, rounds: map[asked]*parityRound{}}
+		if old := c.models[name]; old != nil {
+			p.tally.Total = old.tally.Total
+		}
+		c.models[name] = p
+		c.show(name, p)
+	}
+	return p
+}
+
+// record takes in what a round found.
+func (c *parityCheck) record(model string, of *modelsource.Model, e asked, r *parityRound) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.models[model]
+	if p == nil || p.of != of { // the files changed meanwhile
+		return
+	}
+	pause := c.pauses.again
+	if r.compared == 0 && r.why == reason.ParityFailing {
+		r.failures = 1
+		if old := p.rounds[e]; old != nil {
+			r.failures += old.failures
+		}
+		pause = min(c.pauses.first<<min(r.failures-1, 16), c.pauses.again)
+	}
+	r.at = c.now()
+	r.again = r.at + int64(pause/2) + rand.N(int64(pause)+1)
+	for at := range p.rounds {
+		if at.url == e.url {
+			delete(p.rounds, at) // an earlier process of this engine
+		}
+	}
+	p.rounds[e] = r
+	c.show(model, p)
+}
+
+// show works out a model's state, tells the tokenizer what it may claim, and logs
+// what has changed. mu is held.
+func (c *parityCheck) show(model string, p *modelParity) {
+	next := p.state(c.now())
+	was := p.shown
+	p.shown = next
+	p.of.SetProven(next.State == passed)
+	if was.State == next.State && was.Why == next.Why {
+		return
+	}
+	log := c.log.With("model", model, "parity", next.String(), "engine", next.Engine)
+	switch next.State {
+	case passed:
+		log.Info("native token ids are those of the engine; they count as exact", "skipped", next.Skipped)
+	case failed:
+		log.Warn("native token ids are not those of the engine; they do not count as exact", "reason", next.Why, "detail", next.Detail)
+	default:
+		log.Debug("native token ids are not compared with an engine", "reason", next.Why, "detail", next.Detail)
+	}
+}
+
+// words of view.Parity.State.
+const (
+	passed = "passed"
+	failed = "failed"
+	notRun = "not-run"
+)
+
+// compared reports whether any engine has been.
+func (p *modelParity) compared() bool {
+	for _, r := range p.rounds {
+		if r.compared > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// state sums up: one engine that differs is enough to fail, one that is equal to
+// pass when none differs, and events have a say of their own.
+func (p *modelParity) state(now int64) view.Parity {
+	x := view.Parity{State: notRun, Why: string(reason.ParityPending)}
+	var tells *parityRound
+	var of asked
+	for e, r := range p.rounds {
+		if tells == nil || r.weight() > tells.weight() || r.weight() == tells.weight() && r.at > tells.at {
+			tells, of = r, e
+		}
+	}
+	if tells != nil {
+		x.Engine, x.Compared, x.Differed, x.Skipped = of.name, tells.compared, tells.differed, tells.skipped
+		x.AgeMs = age(now, tells.at)
+		switch {
+		case tells.differed > 0:
+			x.State, x.Why, x.Detail = failed, string(reason.ParityProbe), tells.first.String()
+			x.Probe, x.DiffersAt = tells.first.Probe, &tells.first.At
+		case tells.compared > 0:
+			x.State, x.Why = passed, ""
+		default:
+			x.Why, x.Detail = string(tells.why), tells.detail
+		}
+	}
+	t := &p.tally
+	if t.Failed() && x.State != failed {
+		x.State, x.Why = failed, string(reason.ParityEvents)
+		x.Detail = "engines announced other token ids than requests were routed by"
+	}
+	x.Requests = view.ParityRequests{
+		Equal: t.Total[parity.Equal], Differs: t.Total[parity.Differs], Unseen: t.Total[parity.Unseen], Unknown: t.Total[parity.Unknown],
+	}
+	return x
+}
+
+// of is the state of a model's native tokenizer, nil when it has none.
+func (c *parityCheck) of(model string) *view.Parity {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.models[model]
+	if p == nil {
+		return nil
+	}
+	x := p.state(c.now())
+	return &x
+}

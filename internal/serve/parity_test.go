@@ -1,0 +1,376 @@
+package serve
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/index"
+	"github.com/eppctl/eppctl/internal/core/parity"
+	"github.com/eppctl/eppctl/internal/core/pick"
+	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
+	"github.com/eppctl/eppctl/internal/core/tokenizer"
+	"github.com/eppctl/eppctl/internal/core/view"
+	"github.com/eppctl/eppctl/internal/modelsource"
+)
+
+// tokenizingEngine is an engine's /tokenize by a real tokenizer, of which one id of
+// one text can be made another.
+type tokenizingEngine struct {
+	addr   netip.AddrPort
+	model  *modelsource.Model
+	wrong  atomic.Pointer[string] // part of the prompt whose ids differ
+	status atomic.Int32           // 0 = it answers
+	asked  atomic.Int32
+	now    atomic.Int32 // questions under way
+	most   atomic.Int32
+
+	generates atomic.Pointer[http.HandlerFunc] // of requests that it computes, nil = 404
+	computed  atomic.Int32                     // of them
+}
+
+func newTokenizingEngine(t *testing.T) *tokenizingEngine {
+	t.Helper()
+	settings := &modelsource.Settings{}
+	place, err := settings.Find(t.Context(), modelFolder(t, nil), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	model, err := place.Load(modelsource.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &tokenizingEngine{model: model}
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e.most.Store(max(e.most.Load(), e.now.Add(1)))
+		defer e.now.Add(-1)
+		e.asked.Add(1)
+		if g := e.generates.Load(); g != nil && slices.Contains([]string{completionPath, chatPath}, r.URL.Path) {
+			e.computed.Add(1)
+			(*g)(w, r)
+			return
+		}
+		if code := int(e.status.Load()); code != 0 {
+			http.Error(w, "no", code)
+			return
+		}
+		if r.URL.Path != "/tokenize" {
+			http.NotFound(w, r)
+			return
+		}
+		body, _ := io.ReadAll(r.Body)
+		text := tokenizer.Text{Shape: tokenizer.Completion, Body: body}
+		if strings.Contains(string(body), `"messages"`) {
+			text.Shape = tokenizer.Chat
+		}
+		res, err := model.Tokenize(r.Context(), text)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if part := e.wrong.Load(); part != nil && strings.Contains(string(body), *part) {
+			res.IDs[4]++
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"tokens": res.IDs, "count": len(res.IDs)})
+	}))
+	t.Cleanup(s.Close)
+	e.addr = netip.MustParseAddrPort(s.Listener.Addr().String())
+	return e
+}
+
+// parityRig is a parityCheck over a real chain; time is what the test says.
+type parityRig struct {
+	*chainRig
+	check *parityCheck
+	fleet *view.Fleet
+	clock atomic.Int64
+}
+
+func newParityRig(t *testing.T, engines ...*tokenizingEngine) *parityRig {
+	t.Helper()
+	c, err := LoadConfig("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &parityRig{chainRig: newChainRig(t, Model{Tokenizer: Tokenizer{Source: modelFolder(t, nil)}}, nil), fleet: newFleet(c)}
+	for i, e := range engines {
+		if _, err := r.fleet.Pods.Add(pod.Spec{Name: fmt.Sprint("pod-", i), Address: e.addr.String(), Model: "base", Engine: pod.EngineVLLM}, e.addr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.clock.Store(time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC).UnixNano())
+	r.check = newParityCheck(r.tokens, r.fleet, r.met, slog.New(slog.NewTextHandler(&r.log, nil)), r.clock.Load)
+	r.check.pauses.question = 0
+	r.tokens.parity = r.check.of
+	return r
+}
+
+// turn asks whoever is to be asked now; false = nobody is.
+func (r *parityRig) turn() bool {
+	model, of, e := r.check.next()
+	if of == nil {
+		return false
+	}
+	r.check.record(model, of, e, r.check.round(r.t.Context(), of, model, e))
+	return true
+}
+
+func (r *parityRig) all() (rounds int) {
+	for r.turn() {
+		rounds++
+	}
+	return rounds
+}
+
+func (r *parityRig) pass(d time.Duration) { r.clock.Add(int64(d)) }
+
+func (r *parityRig) status() tokenizer.Status { return r.ask(completionPath, helloText).Status }
+
+// TestParityPasses: an engine with the same ids lets the tokenizer claim exactness,
+// for completions and chats.
+func TestParityPasses(t *testing.T) {
+	r := newParityRig(t, newTokenizingEngine(t))
+	r.check.next()
+	if p := r.check.of("base"); r.status() != tokenizer.Unverified || p.State != notRun || p.Why != string(reason.ParityPending) {
+		t.Errorf("before: %v, %+v", r.status(), p)
+	}
+	if n := r.all(); n != 1 {
+		t.Errorf("%d rounds with one engine", n)
+	}
+	p := r.check.of("base")
+	if n := len(parity.Probes()); r.status() != tokenizer.Exact || p.String() != fmt.Sprintf("passed %d of %d", n, n) || p.Engine != "pod-0" {
+		t.Errorf("%v, %+v", r.status(), p)
+	}
+	if got := r.ask(chatPath, hello).Status; got != tokenizer.Exact {
+		t.Errorf("chat: %v", got)
+	}
+	if s := providerOf(t, r.snapshot(), "base", "native"); s.Parity == nil || s.Parity.State != passed {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestParityFails: TK-50. One other id in one probe takes the claim away, and it is
+// told which and where; what is wrong may be shown, since the text is ours.
+func TestParityFails(t *testing.T) {
+	good, bad := newTokenizingEngine(t), newTokenizingEngine(t)
+	part := "Donaudampfschiff"
+	bad.wrong.Store(&part)
+	r := newParityRig(t, good, bad)
+	if n := r.all(); n != 2 {
+		t.Fatalf("%d rounds with two engines", n)
+	}
+	p := r.check.of("base")
+	if p.State != failed || p.Why != string(reason.ParityProbe) || p.String() != fmt.Sprintf("failed(1 of %d)", len(parity.Probes())) ||
+		p.Engine != "pod-1" || !strings.Contains(p.Detail, `"long word" differs from id 4 on`) || p.Probe != "long word" || p.DiffersAt == nil || *p.DiffersAt != 4 {
+		t.Errorf("%+v", p)
+	}
+	if got := r.status(); got != tokenizer.Unverified {
+		t.Errorf("claims %v", got)
+	}
+	if n := strings.Count(r.log.String(), "level=WARN"); n != 1 || !strings.Contains(r.log.String(), "parity-probe-differs") {
+		t.Errorf("logged %d times:\n%s", n, r.log.String())
+	}
+	// It was another release: its process is replaced by one that agrees.
+	bad.wrong.Store(nil)
+	if r.turn() {
+		t.Error("asked again at once")
+	}
+	q := r.fleet.Pods.Snapshot().ByName("pod-1")
+	r.fleet.Telemetry.Put(q.ID, &telemetry.Sample{At: r.clock.Load(), ProcessStart: telemetry.Value{V: 77, Known: true}})
+	if n := r.all(); n != 1 || r.check.of("base").State != passed || r.status() != tokenizer.Exact {
+		t.Errorf("after the restart: %d rounds, %+v", n, r.check.of("base"))
+	}
+}
+
+// TestParityOfNewFiles: what was proven of other files proves nothing.
+func TestParityOfNewFiles(t *testing.T) {
+	r := newParityRig(t, newTokenizingEngine(t))
+	r.all()
+	m := Model{Name: "base", Tokenizer: Tokenizer{Source: modelFolder(t, map[string]func(string) string{"config.json": func(s string) string { return s + " " }})}}
+	r.rules = newRules(&Config{Models: Models{m}, Weights: r.rules.policy}, r.chain)
+	r.settle(time.Minute)
+	if got := r.status(); got != tokenizer.Unverified {
+		t.Errorf("new files claim %v", got)
+	}
+	if n := r.all(); n != 1 || r.status() != tokenizer.Exact {
+		t.Errorf("%d rounds, then %v", n, r.status())
+	}
+}
+
+// TestParityIsPolite: an engine that fails is asked less and less often, one that
+// offers nothing, or was asked, once an hour; never two questions at a time.
+func TestParityIsPolite(t *testing.T) {
+	e := newTokenizingEngine(t)
+	e.status.Store(http.StatusServiceUnavailable)
+	r := newParityRig(t, e)
+	rounds := 0
+	for range 24 * 3600 / 10 {
+		rounds += r.all()
+		r.pass(10 * time.Second)
+	}
+	// Waits of 10 s, doubled up to an hour, each half to one and a half: 9 until there, and one an hour after.
+	if rounds < 15 || rounds > 24+9+24 {
+		t.Errorf("%d rounds in a day with an engine that fails", rounds)
+	}
+	if n := e.asked.Load(); int(n) > 2*rounds {
+		t.Errorf("%d questions in %d rounds: a round goes on after a failure", n, rounds)
+	}
+	if p := r.check.of("base"); p.State != notRun || p.Why != string(reason.ParityFailing) || !strings.Contains(p.Detail, "503") {
+		t.Errorf("%+v", p)
+	}
+	e.status.Store(http.StatusNotFound)
+	r.pass(2 * time.Hour)
+	e.asked.Store(0)
+	for r.all() == 0 {
+		r.pass(time.Minute)
+	}
+	if p := r.check.of("base"); p.State != notRun || p.Why != string(reason.ParityNobody) {
+		t.Errorf("%+v", p)
+	}
+	if n := e.asked.Load(); n > 8 { // two interfaces, two shapes
+		t.Errorf("asked %d times what it does not offer", n)
+	}
+	if n := e.most.Load(); n != 1 {
+		t.Errorf("%d questions at a time", n)
+	}
+}
+
+// TestParityRuns: the goroutine does the same by itself and ends with its context.
+func TestParityRuns(t *testing.T) {
+	r := newParityRig(t, newTokenizingEngine(t))
+	r.check.pauses.look = time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { defer close(done); r.check.run(ctx) }()
+	for r.status() != tokenizer.Exact {
+		select {
+		case <-t.Context().Done():
+			t.Fatal("never exact")
+		case <-time.After(time.Millisecond):
+		}
+	}
+	cancel()
+	<-done
+}
+
+// TestParityOfEvents: TK-51. What engines announce of routed requests is counted, and
+// other ids take the claim away although all probes were equal.
+func TestParityOfEvents(t *testing.T) {
+	r := newParityRig(t, newTokenizingEngine(t))
+	r.all()
+	p := r.fleet.Pods.Snapshot().ByName("pod-0")
+	m := p.Members[0]
+	r.fleet.Sync.Put(m, view.Sync{State: view.Live})
+	announce := func(ids []uint32) {
+		const size = 16
+		n := len(ids) / size
+		e := event.Event{Kind: event.Stored, Tier: event.TierGPU, BlockSize: size, Tokens: ids[:n*size], LoRAID: -1}
+		for i := range n {
+			e.Hashes = append(e.Hashes, uint64(r.clock.Load())+uint64(i))
+		}
+		r.check.watch.Store(m, []event.Event{e})
+		r.fleet.Index.ApplyBatch(m, []event.Event{e}, r.clock.Load())
+	}
+	r.fleet.Index.Register(m, index.Owner{Model: "base", Engine: pod.EngineVLLM})
+	prompt := func(i int) []uint32 {
+		ids := make([]uint32, 100)
+		for j := range ids {
+			ids[j] = uint32(1000*i + j)
+		}
+		return ids
+	}
+	announce(prompt(999)) // tells the block size
+	route := func(i int, ids []uint32, wrong bool) {
+		card := &pick.Card{Rows: []pick.Row{{Pod: p}}}
+		q := &pick.Query{Base: "base", Now: r.clock.Load()}
+		q.Prompt.Tokens, q.Prompt.Cut, q.Origin = ids, -1, pick.Origin{Provider: byNative}
+		w := r.check.routed(card, q)
+		if w == nil {
+			t.Fatalf("request %d is not compared", i)
+		}
+		if wrong {
+			ids = append([]uint32{7}, ids...)
+		}
+		announce(ids)
+		w.End(true, r.clock.Load())
+		r.pass(3 * time.Second)
+		r.check.sweep()
+	}
+	for i := range 10 {
+		route(i, prompt(i), false)
+	}
+	if x := r.check.of("base"); x.State != passed || x.Requests.Equal != 10 {
+		t.Errorf("equal ids: %+v", x)
+	}
+	for i := range 3 {
+		route(100+i, prompt(100+i), true)
+	}
+	x := r.check.of("base")
+	if x.State != failed || x.Why != string(reason.ParityEvents) || x.Requests.Differs != 3 || r.status() != tokenizer.Unverified {
+		t.Errorf("other ids: %+v, %v", x, r.status())
+	}
+	for _, line := range []string{`eppctl_parity_requests_total{model="base",verdict="differs"} 3`, `eppctl_parity_requests_total{model="base",verdict="equal"} 10`} {
+		if !strings.Contains(scrapePage(t, r.met, false), line) {
+			t.Errorf("metrics lack %s", line)
+		}
+	}
+	// Ids of other providers, and those whose rank the engine chooses, are not compared.
+	q := &pick.Query{Base: "base"}
+	q.Origin.Provider = byRender
+	if r.check.routed(&pick.Card{Rows: []pick.Row{{Pod: p}}}, q) != nil {
+		t.Error("the engine's own ids are compared")
+	}
+}
+
+// TestIDsForTheAskerAlone: ids are in the answer to the question they belong to, and
+// in no other.
+func TestIDsForTheAskerAlone(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	api := newAdmin(r.picker, Version{}, slog.New(slog.DiscardHandler)).handler()
+	ask := func(method, path string) map[string]json.RawMessage {
+		req := httptest.NewRequest(method, path, strings.NewReader(`{"model":"m","prompt":[11,12,13,14]}`))
+		req.Host = "localhost"
+		w := httptest.NewRecorder()
+		api.ServeHTTP(w, req)
+		var x map[string]json.RawMessage
+		if err := json.Unmarshal(w.Body.Bytes(), &x); err != nil {
+			t.Fatalf("%s: %v\n%s", path, err, w.Body)
+		}
+		return x
+	}
+	if x := ask("POST", "/v1/explain?path=/v1/completions&tokens=1"); !strings.Contains(string(x["prompt"]), "[11,12,13,14]") {
+		t.Errorf("asked for: %s", x["prompt"])
+	}
+	for _, path := range []string{"/v1/explain?path=/v1/completions", "/v1/explain?path=/v1/completions&tokens=0"} {
+		if x := ask("POST", path); x["prompt"] != nil {
+			t.Errorf("%s: %s", path, x["prompt"])
+		}
+	}
+	if _, no := r.picker.Pick(t.Context(), pastAsk()); no != nil {
+		t.Fatal(no)
+	}
+	for _, path := range []string{"/v1/explain/past?tokens=1", "/v1/picks", "/v1/state?picks=9"} {
+		for k, v := range ask("GET", path) {
+			if strings.Contains(string(v), "11,12,13") || k == "prompt" {
+				t.Errorf("%s holds ids: %s %s", path, k, v)
+			}
+		}
+	}
+}
+
+func pastAsk() *ask {
+	return &ask{Head: Head{RequestID: "past", Path: "/v1/completions"}, Body: []byte(`{"model":"m","prompt":[11,12,13,14]}`)}
+}

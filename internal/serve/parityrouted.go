@@ -1,0 +1,56 @@
+package serve
+
+import (
+	"github.com/eppctl/eppctl/internal/core/parity"
+	"github.com/eppctl/eppctl/internal/core/pick"
+	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/view"
+)
+
+// routed begins to compare a request that is placed by native ids with what its
+// engine will announce; nil = this one is not compared.
+func (c *parityCheck) routed(card *pick.Card, q *pick.Query) *parity.Watched {
+	if c == nil || q.Origin.Provider != byNative {
+		return nil
+	}
+	row := card.WinnerRow()
+	rank := 0
+	if len(row.Pod.Members) != 1 {
+		rank = row.Rank // the engine's choice when it is negative
+	}
+	if rank < 0 || rank >= len(row.Pod.Members) {
+		return nil
+	}
+	m := row.Pod.Members[rank]
+	size := c.fleet.Index.BlockSize(m)
+	if row.Match.Depth > 0 && int(row.Match.Size) != size {
+		return nil
+	}
+	ids := q.Prompt.Tokens
+	if q.Prompt.Cut >= 0 {
+		ids = ids[:min(q.Prompt.Cut, len(ids))]
+	}
+	return c.watch.Place(&parity.Routed{
+		Model: q.Base, Member: m, Tokens: ids, Size: size, Held: int(row.Match.Depth), Lost: c.fleet.Sync.Get(m).Lost,
+	}, q.Now)
+}
+
+// sweep takes in the verdicts that are due.
+func (c *parityCheck) sweep() {
+	found := c.watch.Sweep(c.now(), func(m pod.Member, lost uint64) bool {
+		s := c.fleet.Sync.Get(m)
+		return s.State == view.Live && s.Lost == lost
+	})
+	if len(found) == 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, j := range found {
+		c.met.announced.WithLabelValues(modelLabel(&Model{Name: j.Model}), j.Verdict.String()).Inc()
+		if p := c.models[j.Model]; p != nil {
+			p.tally.Add(j.Verdict)
+			c.show(j.Model, p)
+		}
+	}
+}
