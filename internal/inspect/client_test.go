@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/eppctl/eppctl/internal/testdata"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,12 +39,7 @@ func client(t *testing.T, addr string) *Client {
 
 // TestUnreachable: UX-14 and its relatives; each says what, why and how to go on.
 func TestUnreachable(t *testing.T) {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed := free.Addr().String()
-	free.Close()
+	closed := testdata.Deaf(t)
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -81,9 +78,11 @@ func TestUnreachable(t *testing.T) {
 		}
 	})
 	t.Run("no address", func(t *testing.T) {
-		_, err := NewClient("9004", Timeouts{})
-		if e := kindOf(t, err); e.Kind != Usage {
-			t.Errorf("%+v", e)
+		for _, addr := range []string{"9004", "localhost:99999", "http://localhost:9004", "localhost:"} {
+			_, err := NewClient(addr, Timeouts{})
+			if e := kindOf(t, err); e.Kind != Usage {
+				t.Errorf("%s: %+v", addr, e)
+			}
 		}
 	})
 }
@@ -98,8 +97,8 @@ func TestRefusals(t *testing.T) {
 		"EX-04 unknown id": {404, `{"kind":"Error","code":"E_UNKNOWN_REQUEST","message":"no such pick","hint":"oldest kept: a"}`, Negative, "no such pick"},
 		"busy":             {429, `{"kind":"Error","code":"E_BUSY","message":"8 in flight"}`, Failed, "8 in flight"},
 		"serve's refusal":  {400, `{"error":{"message":"the body is not JSON","type":"invalid_request_error","param":null,"code":"invalid_json"}}`, Negative, "serve refuses this request with 400 invalid_json"},
-		"not our API":      {404, `404 page not found`, Failed, ""},
-		"hostile":          {500, strings.Repeat("[", 1000), Failed, ""},
+		"not our API":      {404, `404 page not found`, Unreachable, ""},
+		"hostile":          {500, strings.Repeat("[", 1000), Unreachable, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -126,6 +125,7 @@ func TestOnTheWire(t *testing.T) {
 			http.Error(w, "wrong request", http.StatusTeapot)
 			return
 		}
+		w.Header().Set("Content-Type", "application/json")
 		_, _ = io.WriteString(w, "answer")
 	})
 	ls := map[string]net.Listener{}
@@ -149,6 +149,68 @@ func TestOnTheWire(t *testing.T) {
 		got, err := client(t, addr).Explain(t.Context(), r)
 		if err != nil || string(got) != "answer" {
 			t.Errorf("%s: %q, %v", addr, got, err)
+		}
+	}
+}
+
+// Whatever else listens at the address is told as that, the same in each call: a
+// page of metrics, a picker's gRPC port.
+func TestStrangers(t *testing.T) {
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_, _ = io.WriteString(w, "# HELP a b\n")
+	}))
+	defer page.Close()
+	binary, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer binary.Close()
+	go func() {
+		for {
+			c, err := binary.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = c.Write([]byte("\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05\x00\x00\x40\x00\r\n\r\n")) // HTTP/2 settings
+			go func() {
+				_, _ = io.Copy(io.Discard, c) // until the client has had enough: a reset would take the bytes away
+				_ = c.Close()
+			}()
+		}
+	}()
+	for _, addr := range []string{page.Listener.Addr().String(), binary.Addr().String()} {
+		_, framesErr := client(t, addr).Frames(t.Context(), nil)
+		_, explainErr := client(t, addr).Recent(t.Context(), "x")
+		for _, err := range []error{framesErr, explainErr} {
+			if e := kindOf(t, err); e.Kind != Unreachable || !strings.Contains(e.Why, "not the admin API") || strings.ContainsRune(e.What, 0) {
+				t.Errorf("%s: %+v", addr, e)
+			}
+		}
+	}
+}
+
+// What redirects is no admin API, and no flag is advised that a command does not have.
+func TestAdvice(t *testing.T) {
+	asked := httptest.NewServer(http.RedirectHandler("/elsewhere", http.StatusTemporaryRedirect))
+	defer asked.Close()
+	_, err := client(t, asked.Listener.Addr().String()).Explain(t.Context(), Request{Body: []byte(`{}`)})
+	if e := kindOf(t, err); e.Kind != Unreachable || !strings.Contains(e.What, "a redirect") {
+		t.Error(err)
+	}
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	for flag, want := range map[string]string{"": "", "--timeout": "try: --timeout 30s"} {
+		c, err := NewClient(silent.Addr().String(), Timeouts{Total: 20 * time.Millisecond, Flag: flag})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.Recent(t.Context(), "x")
+		if e := kindOf(t, err); e.Hint != want {
+			t.Errorf("flag %q: hint %q, want %q", flag, e.Hint, want)
 		}
 	}
 }

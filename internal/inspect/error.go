@@ -15,6 +15,7 @@ const (
 	Usage                   // the command line or a file cannot be used
 	Negative                // the tool worked, the answer is no
 	Unreachable             // serve or an engine cannot be reached in time
+	Incomplete              // only a part could be had
 	Interrupted             // by the user
 )
 

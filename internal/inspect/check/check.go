@@ -16,6 +16,7 @@ import (
 
 	"github.com/eppctl/eppctl/internal/core/feed"
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
 	"github.com/eppctl/eppctl/internal/inspect"
 	"github.com/eppctl/eppctl/internal/inspect/out"
 )
@@ -25,14 +26,16 @@ func Formats() []string { return []string{"table", "json", "yaml"} }
 
 // Prober looks at one pod.
 type Prober interface {
-	Probe(ctx context.Context, spec pod.Spec) ([]feed.Fact, []feed.Finding)
+	Probe(ctx context.Context, spec pod.Spec) feed.Probed
+	Sample(ctx context.Context, spec pod.Spec) (*telemetry.Sample, error)
 }
 
 // Config is the part of the configuration that check compares with the world.
 type Config struct {
-	Path          string
+	Path          string     // "" = there is none
 	Pods          []pod.Spec // those to probe
-	Whole         bool       // they are all of the file's
+	Fleet         []pod.Spec // all of the file's; nil = Pods
+	Whole         bool       // Pods are all of the file's
 	Models        []Model
 	EndpointsFile string // "" = none
 }
@@ -43,7 +46,8 @@ type Command struct {
 	Timeout    time.Duration // of one pod
 	Format     string
 	FailOn     string // "error" or "warning": the mildest severity that makes the answer no
-	ConfigOnly bool   // the file alone: nothing is dialled, nothing is written
+	ConfigOnly bool   // nothing is dialled, nothing is written
+	Listen     *Listening
 }
 
 // Report is what check prints with -o json: kind Check.
@@ -53,6 +57,7 @@ type Report struct {
 	Config     string         `json:"config"`
 	Pods       int            `json:"pods"`
 	Models     int            `json:"models"`
+	Listened   *Listened      `json:"listened"` // null: nobody listened
 	Facts      []feed.Fact    `json:"facts"`
 	Findings   []feed.Finding `json:"findings"`
 }
@@ -68,45 +73,45 @@ func (c *Command) Run(ctx context.Context, config Config, s *out.Streams) error 
 		APIVersion: "eppctl/v1", Kind: "Check", Config: config.Path, Pods: len(config.Pods), Models: len(config.Models),
 		Facts: []feed.Fact{}, Findings: []feed.Finding{},
 	}
+	var probed []feed.Probed
 	if !c.ConfigOnly {
 		r.folder(config.EndpointsFile)
-		r.probe(ctx, c, config, s)
+		probed = c.probe(ctx, config.Pods, s)
 	}
 	if ctx.Err() != nil {
 		return &inspect.Error{Kind: inspect.Interrupted, Code: "E_INTERRUPTED", What: "interrupted", Err: ctx.Err()}
 	}
+	var h *hearing
+	var heard error // the report stands all the same
+	if c.Listen != nil {
+		if h, heard = c.listen(ctx, config, probed); vain(heard, h) {
+			return heard
+		}
+		probed = h.probed
+	}
+	r.probed(probed, config)
+	if h != nil {
+		r.heard(h)
+	}
+	r.sort()
 	if err := c.print(s, &r); err != nil {
 		return err
 	}
-	switch n := r.against(c.FailOn); n {
-	case 0:
-		return nil
-	case 1:
-		return &inspect.Error{Kind: inspect.Negative, Code: "E_FINDINGS", What: "1 thing to look at", Hint: r.next()}
-	default:
-		return &inspect.Error{Kind: inspect.Negative, Code: "E_FINDINGS", What: fmt.Sprintf("%d things to look at", n), Hint: r.next()}
-	}
+	return errors.Join(heard, r.verdict(c.FailOn))
 }
 
-// next is what to do about the first failure.
-func (r *Report) next() string {
-	for _, f := range r.Facts {
-		switch {
-		case f.OK || f.Skipped:
-		case f.What == "http":
-			return "try: start the engine, or correct the address of " + f.Pod
-		case f.What == endpointsFile:
-			return "try: mkdir -p the folder, and run check as the user of serve"
-		case f.Detail != "":
-			return fmt.Sprintf("try: look at %s of %s first", f.What, f.Pod)
-		}
+// vain reports an error of listening that leaves nothing to report.
+func vain(err error, h *hearing) bool {
+	var own *inspect.Error
+	switch {
+	case err == nil:
+		return false
+	case errors.As(err, &own) && own.Kind == inspect.Usage:
+		return true
+	case errors.As(err, &own) && own.Kind == inspect.Negative: // --expect
+		return false
 	}
-	for _, f := range r.Findings {
-		if f.Severity == feed.SeverityError {
-			return "try: correct the errors first"
-		}
-	}
-	return "try: --fail-on error, if the warnings are meant so"
+	return h.first == nil && len(h.streams) == 0
 }
 
 const endpointsFile = "endpoints_file"
@@ -128,42 +133,65 @@ func (r *Report) folder(path string) {
 	r.Facts = append(r.Facts, fact)
 }
 
-// probe fills the report; facts stand in the order of the pods.
-func (r *Report) probe(ctx context.Context, c *Command, config Config, s *out.Streams) {
-	pods := config.Pods
-	facts, findings := make([][]feed.Fact, len(pods)), make([][]feed.Finding, len(pods))
+// probe asks all pods at once; what came of them stands in their order.
+func (c *Command) probe(ctx context.Context, pods []pod.Spec, s *out.Streams) []feed.Probed {
+	probed := make([]feed.Probed, len(pods))
 	bar := newProgress(s, len(pods))
 	defer bar.end()
+	c.each(ctx, len(pods), func(ctx context.Context, i int) {
+		probed[i] = c.Prober.Probe(ctx, pods[i])
+		bar.step()
+	})
+	return probed
+}
+
+// each calls do for each of n pods, some at once, with the time that one has.
+func (c *Command) each(ctx context.Context, n int, do func(ctx context.Context, i int)) {
 	var g errgroup.Group
 	g.SetLimit(atOnce)
-	for i, spec := range pods {
+	for i := range n {
 		g.Go(func() error {
 			ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 			defer cancel()
-			facts[i], findings[i] = c.Prober.Probe(ctx, spec)
-			bar.step()
+			do(ctx, i)
 			return nil
 		})
 	}
 	_ = g.Wait() // no function of it fails
-	r.Facts = append(r.Facts, slices.Concat(facts...)...)
-	r.Findings = append(r.Findings, told(slices.Concat(findings...), config.Models)...)
+}
+
+// probed fills the report with what the pods answered.
+func (r *Report) probed(probed []feed.Probed, config Config) {
+	var findings []feed.Finding
+	for _, p := range probed {
+		r.Facts = append(r.Facts, p.Facts...)
+		findings = append(findings, p.Findings...)
+	}
+	r.Findings = append(r.Findings, told(findings, config.Models)...)
+	if probed == nil {
+		return
+	}
 	lists := listed(r.Facts)
-	r.Findings = append(r.Findings, models(config.Models, lists, config.Whole && len(lists) == len(pods))...)
-	if asked, sources := sourced(facts); asked > 0 && sources == 0 {
+	r.Findings = append(r.Findings, models(config.Models, lists, config.Whole && len(lists) == len(config.Pods))...)
+	if asked, sources := sourced(probed); asked > 0 && sources == 0 {
 		r.Findings = append(r.Findings, feed.Finding{
 			Severity: feed.SeverityWarning, Code: "no-event-sources",
 			Hint: fmt.Sprintf("of %d pods that answer none has an event source: nothing is known of their caches", asked),
 		})
 	}
+}
+
+// sort puts the gravest findings first.
+func (r *Report) sort() {
 	slices.SortStableFunc(r.Findings, func(a, b feed.Finding) int { return cmp.Compare(weight(b.Severity), weight(a.Severity)) })
 }
 
 // sourced counts the pods that could be asked for their events, and those of them
 // whose events can be had.
-func sourced(facts [][]feed.Fact) (asked, have int) {
-	for _, list := range facts {
-		if slices.ContainsFunc(list, func(f feed.Fact) bool { return f.What == "events" && !f.Skipped }) {
+func sourced(probed []feed.Probed) (asked, have int) {
+	for _, p := range probed {
+		list := p.Facts
+		if slices.ContainsFunc(list, func(f feed.Fact) bool { return f.What == "events" && !f.Skipped && f.Code == "" }) {
 			asked++
 		}
 		if slices.ContainsFunc(list, func(f feed.Fact) bool { return f.What == "events" && f.OK }) {
@@ -175,24 +203,4 @@ func sourced(facts [][]feed.Fact) (asked, have int) {
 
 func weight(s feed.Severity) int {
 	return slices.Index([]feed.Severity{feed.SeverityInfo, feed.SeverityWarning, feed.SeverityError}, s)
-}
-
-// against counts failed facts and the findings that are at least as grave.
-func (r *Report) against(failOn string) int {
-	n := 0
-	for _, f := range r.Facts {
-		if !f.OK && !f.Skipped {
-			n++
-		}
-	}
-	least := feed.SeverityWarning
-	if failOn == string(feed.SeverityError) {
-		least = feed.SeverityError
-	}
-	for _, f := range r.Findings {
-		if weight(f.Severity) >= weight(least) {
-			n++
-		}
-	}
-	return n
 }

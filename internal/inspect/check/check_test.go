@@ -128,7 +128,7 @@ func TestNoEventSources(t *testing.T) {
 // finding; nothing is concluded from its silence.
 func TestUnreachablePod(t *testing.T) {
 	text, err := run(t, &Command{Format: "table"}, pod.Spec{Name: "down", Address: closedPort(t), Ranks: 1})
-	if err == nil || err.What != "1 thing to look at" || !strings.HasPrefix(err.Hint, "try: ") || !strings.Contains(err.Hint, "down") {
+	if err == nil || err.What != "1 thing to look at: 1 FAIL" || !strings.HasPrefix(err.Hint, "try: ") || !strings.Contains(err.Hint, "down") {
 		t.Errorf("err = %+v", err)
 	}
 	if !strings.Contains(text, "skip    down  engine, model, metrics, events, tokenize  not asked") || strings.Count(text, "FAIL") != 1 {
@@ -230,16 +230,67 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-func TestFailOn(t *testing.T) {
-	r := Report{Findings: []feed.Finding{{Severity: feed.SeverityWarning}, {Severity: feed.SeverityInfo}, {Severity: feed.SeverityError}}}
-	if n := r.against("warning"); n != 2 {
-		t.Errorf("warning counts %d", n)
+// TestVerdict: what FAILs counts whatever --fail-on says, and nobody is told to pass
+// over it.
+func TestVerdict(t *testing.T) {
+	warn, info, grave := feed.Finding{Severity: feed.SeverityWarning}, feed.Finding{Severity: feed.SeverityInfo}, feed.Finding{Severity: feed.SeverityError}
+	dead := feed.Finding{Severity: feed.SeverityWarning, Code: "disconnected", Pod: "a", Hint: "nothing listens there"}
+	for _, c := range []struct {
+		name     string
+		facts    []feed.Fact
+		findings []feed.Finding
+		failOn   string
+		what     string // "" = all is well
+		hint     string
+	}{
+		{"warnings", nil, []feed.Finding{warn, info, grave}, "warning", "2 things to look at: 1 ERROR, 1 warn", "errors first"},
+		{"errors only", nil, []feed.Finding{warn, info, grave}, "error", "1 thing to look at: 1 ERROR", "errors first"},
+		{"only a warning", nil, []feed.Finding{warn}, "warning", "1 thing to look at: 1 warn", "--fail-on error"},
+		{"a warning that is meant", nil, []feed.Finding{warn, info}, "error", "", ""},
+		{"nothing heard", []feed.Fact{{What: "stream", Skipped: true}}, nil, "warning", "", ""},
+		{"a fact with a finding", []feed.Fact{{Pod: "a", What: "events", Code: "disconnected"}, {OK: true}}, []feed.Finding{dead}, "warning",
+			"2 things to look at: 1 FAIL, 1 warn", "look at events of a first: nothing listens there"},
+		{"the same under --fail-on error", []feed.Fact{{Pod: "a", What: "events", Code: "disconnected"}}, []feed.Finding{dead}, "error",
+			"1 thing to look at: 1 FAIL", "look at events of a first"},
+		{"two engines and the folder", []feed.Fact{{What: endpointsFile}, {Pod: "a", What: "http"}, {Pod: "b", What: "http"}}, nil, "warning",
+			"3 things to look at: 3 FAIL", "addresses of a, b\ntry: mkdir"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := Report{Facts: c.facts, Findings: c.findings}
+			var own *inspect.Error
+			err := r.verdict(c.failOn)
+			switch {
+			case c.what == "" && err != nil:
+				t.Error(err)
+			case c.what == "":
+			case !errors.As(err, &own) || own.Kind != inspect.Negative || own.What != c.what || !strings.Contains(own.Hint, c.hint):
+				t.Errorf("%v; want %q and %q", err, c.what, c.hint)
+			case strings.Contains(own.Hint, "--fail-on") && r.failed() > 0:
+				t.Errorf("hint %q while something FAILs", own.Hint)
+			}
+		})
 	}
-	if n := r.against("error"); n != 1 {
-		t.Errorf("error counts %d", n)
+}
+
+// TestNarrow: on a terminal of 80 columns no word of a report is cut.
+func TestNarrow(t *testing.T) {
+	const hint = "no answer: a firewall or network policy drops the packets, or no machine has the address"
+	r := Report{
+		Facts:    []feed.Fact{{Pod: "10.0.0.7:5557", What: "events", Code: "disconnected", Detail: "rank 0 tcp://10.0.0.7:5557: dial: i/o timeout"}},
+		Findings: []feed.Finding{{Severity: feed.SeverityWarning, Code: "disconnected", Pod: "10.0.0.7:5557", Field: "events", Value: "tcp://10.0.0.7:5557", Hint: hint}},
 	}
-	r.Facts = []feed.Fact{{OK: false}, {OK: true}}
-	if n := r.against("error"); n != 2 {
-		t.Errorf("with a failed fact %d", n)
+	var b bytes.Buffer
+	if err := r.table(&out.Streams{Out: &b, OutTTY: true, Width: 80}); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if out.Cells(strings.TrimSuffix(line, "\n")) > 80 {
+			t.Errorf("too long: %q", line)
+		}
+	}
+	for _, word := range append(strings.Fields(hint), "timeout", "disconnected", `"tcp://10.0.0.7:5557":`) {
+		if !strings.Contains(b.String(), word) {
+			t.Errorf("%q is missing in\n%s", word, &b)
+		}
 	}
 }

@@ -1,20 +1,20 @@
 package explain
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/eppctl/eppctl/internal/core/pick"
+	"github.com/eppctl/eppctl/internal/core/view"
 	"github.com/eppctl/eppctl/internal/inspect/out"
 )
 
 // filters lists the pods that were left out. Alike ones are told once and then
 // counted, since forty pods of another model say no more than one.
 func (p *page) filters() {
-	t := &out.Table{Indent: "  ", Columns: []out.Column{{Name: "POD"}, {Name: "FILTER"}, {Name: "WHY", Elastic: true}}}
+	t := &out.Table{Indent: "  ", Columns: []out.Column{{Name: "POD"}, {Name: "FILTER"}, {Name: "AGE", Right: true}, {Name: "WHY", Wrap: true}}}
 	alike, told := map[verdict]int{}, map[verdict]bool{}
 	for _, x := range p.filtered {
 		alike[filterText(x)]++
@@ -22,16 +22,25 @@ func (p *page) filters() {
 	for _, x := range p.filtered {
 		k := filterText(x)
 		if p.o.All || alike[k] <= 2 || !told[k] {
-			t.AddCells(out.Cell{Text: x.Name}, out.Cell{Text: k.filter, Style: out.Warn}, out.Cell{Text: k.why})
+			t.AddCells(out.Cell{Text: x.Name}, out.Cell{Text: k.filter, Style: out.Warn}, out.Cell{Text: filterAge(x)}, out.Cell{Text: k.why})
 		}
 		if n := alike[k] - 1; !p.o.All && n > 1 && !told[k] {
-			t.Add(fmt.Sprintf("%d more", n), k.filter, k.why+" (--all lists them)")
+			t.Add(fmt.Sprintf("%d more", n), k.filter, "", k.why+" (--all lists them)")
 		}
 		told[k] = true
 	}
 	if t.Len() > 0 {
 		p.block("FILTERED", "", t)
 	}
+}
+
+// filterAge is how old the numbers are that a filter compared; those of the
+// configuration have no age.
+func filterAge(x *pick.ExplainedPod) string {
+	if x.Age.Metrics == nil {
+		return "-"
+	}
+	return age(x.Age.Metrics)
 }
 
 // verdict is the name of a pod's filter and what it compared.
@@ -53,10 +62,12 @@ func filterText(x *pick.ExplainedPod) verdict {
 }
 
 // commonest names the filter that left most pods out.
-func (p *page) commonest() string {
+func commonest(x *pick.Explanation) string {
 	count := map[string]int{}
-	for _, x := range p.filtered {
-		count[filterText(x).filter]++
+	for i := range x.Pods {
+		if f := x.Pods[i].Filter; f != nil {
+			count[f.Name]++
+		}
 	}
 	best := ""
 	for _, name := range slices.Sorted(maps.Keys(count)) {
@@ -67,7 +78,7 @@ func (p *page) commonest() string {
 	if best == "" {
 		return ""
 	}
-	return fmt.Sprintf("most common reason: %s (%d of %s)", best, count[best], out.Plural(len(p.x.Pods), "pod"))
+	return fmt.Sprintf("%s left out %d of %s", best, count[best], out.Plural(len(x.Pods), "pod"))
 }
 
 // match shows what each scored pod holds of the prompt.
@@ -95,8 +106,8 @@ func (p *page) match() {
 	for _, tier := range used {
 		t.Columns = append(t.Columns, out.Column{Name: tier.name, Right: true})
 	}
-	t.Columns = append(t.Columns, out.Column{Name: "TOTAL", Right: true}, out.Column{Name: "DEPTH"},
-		out.Column{Name: "EVENTS", Right: true}, out.Column{Name: "STATE", Elastic: true})
+	t.Columns = append(t.Columns, out.Column{Name: "TOTAL", Right: true}, out.Column{Name: "CACHED TOKENS"},
+		out.Column{Name: "EVENTS", Right: true}, out.Column{Name: "STATE", Elastic: !p.o.Wide, Wrap: p.o.Wide})
 	for _, x := range p.shown() {
 		row := []out.Cell{{Text: x.Name}}
 		for _, tier := range used {
@@ -109,15 +120,18 @@ func (p *page) match() {
 	p.block("MATCH", "blocks of the prompt, by fastest tier"+p.hidden(), t)
 }
 
-// depth draws the cached share of the prompt's tokens.
+// depth draws the cached share of the prompt's tokens, and counts them.
 func (p *page) depth(x *pick.ExplainedPod) string {
 	if p.x.Tokens <= 0 {
 		return ""
 	}
-	share := float64(x.Match.Tokens) / float64(p.x.Tokens)
-	const bar = 20
-	full := portion(share, bar)
-	return fmt.Sprintf("%s%s %3d%%", strings.Repeat("#", full), strings.Repeat(".", bar-full), portion(share, 100))
+	const bar = 10
+	full := portion(float64(x.Match.Tokens)/float64(p.x.Tokens), bar)
+	fill, about := "#", ""
+	if x.Match.Approximate { // sent there before: no event says that it is cached
+		fill, about = "~", "about "
+	}
+	return fmt.Sprintf("%s%s %s%d/%d", strings.Repeat(fill, full), strings.Repeat(".", bar-full), about, x.Match.Tokens, p.x.Tokens)
 }
 
 // portion rounds a share of n, but to all of n or to nothing only what is so: a
@@ -141,16 +155,23 @@ func eventsText(x *pick.ExplainedPod) string {
 	return age(x.Age.Events)
 }
 
-// whyWidth keeps the error of a socket from widening the table beyond a screen;
-// the wide form and JSON have all of it.
+// whyWidth keeps the error of a socket from widening the table beyond a screen; the
+// wide form, a pipe and JSON have all of it.
 const whyWidth = 32
 
+// indexText is the state of a pod's event stream, for how long, and why.
 func (p *page) indexText(x *pick.ExplainedPod) string {
-	parts := []string{x.IndexState}
+	parts := []string{view.SyncLabel(x.IndexState, x.Missing)}
 	if x.IndexWhy != nil {
 		why := *x.IndexWhy
-		if !p.o.Wide {
+		if x.IndexDetail != nil {
+			why += ": " + *x.IndexDetail
+		}
+		if p.s.OutTTY && !p.o.Wide {
 			why = out.Fit(why, whyWidth)
+		}
+		if x.Age.IndexState != nil {
+			parts[0] += " for " + age(x.Age.IndexState)
 		}
 		parts[0] += " (" + why + ")"
 	}
@@ -164,77 +185,10 @@ func (p *page) indexText(x *pick.ExplainedPod) string {
 }
 
 func indexStyle(x *pick.ExplainedPod) out.Style {
-	if x.IndexState == "synced" {
+	if x.IndexState == view.Live.String() {
 		return out.Plain
 	}
 	return out.Warn
-}
-
-// termHeads are the column heads of the terms with long names.
-var termHeads = map[string]string{"concurrency": "CONC", "utilisation": "UTIL", "hardware": "HW"}
-
-// scores shows every term of every candidate, best first.
-func (p *page) scores() {
-	if len(p.scored) == 0 {
-		return
-	}
-	t := &out.Table{Indent: " ", Columns: []out.Column{{Name: " POD"}, {Name: "TOTAL", Right: true}}}
-	for _, term := range p.scored[0].Terms {
-		head := termHeads[term.Name]
-		if head == "" {
-			head = strings.ToUpper(out.Clean(term.Name))
-		}
-		t.Columns = append(t.Columns, out.Column{Name: head, Right: true})
-	}
-	t.Columns = append(t.Columns, out.Column{Name: "AGE", Right: true})
-	for _, x := range p.shown() {
-		mark, style := " ", out.Plain
-		if p.x.Pick.Pod != nil && x.Name == *p.x.Pick.Pod {
-			mark, style = ">", out.Good
-		}
-		row := []out.Cell{{Text: mark + x.Name, Style: style}, {Text: seconds(*x.Total), Style: style}}
-		for i := range p.scored[0].Terms {
-			text := "?"
-			if i < len(x.Terms) {
-				text = seconds(x.Terms[i].Seconds)
-			}
-			row = append(row, out.Cell{Text: text})
-		}
-		stale := age(x.Age.Metrics)
-		ageStyle := out.Plain
-		if x.Telemetry != "fresh" {
-			stale, ageStyle = "!"+stale, out.Warn
-		}
-		t.AddCells(append(row, out.Cell{Text: stale, Style: ageStyle})...)
-	}
-	p.block("SCORES", "seconds; the score is the sum of the terms, the highest wins"+p.hidden(), t)
-}
-
-// inputs lists what each term was computed from, in the wide form.
-func (p *page) inputs() {
-	if !p.o.Wide || len(p.scored) == 0 {
-		return
-	}
-	t := &out.Table{Indent: "  ", Columns: []out.Column{{Name: "POD"}, {Name: "TERM"}, {Name: "SECONDS", Right: true}, {Name: "INPUTS"}}}
-	for _, x := range p.shown() {
-		for _, term := range x.Terms {
-			var in []string
-			for _, k := range slices.Sorted(maps.Keys(term.Inputs)) {
-				in = append(in, k+"="+inputText(term.Inputs[k]))
-			}
-			t.Add(x.Name, term.Name, seconds(term.Seconds), strings.Join(in, " "))
-		}
-	}
-	p.block("INPUTS", "raw values behind each term", t)
-}
-
-// inputText writes an input as JSON does, so that text and number differ.
-func inputText(v any) string {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return "?"
-	}
-	return string(b)
 }
 
 // shown is the part of the candidates that fits one screen.

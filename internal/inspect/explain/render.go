@@ -1,12 +1,15 @@
 package explain
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/pick"
+	"github.com/eppctl/eppctl/internal/core/view"
 	"github.com/eppctl/eppctl/internal/inspect/out"
 )
 
@@ -15,24 +18,34 @@ type Options struct {
 	All  bool // no folding of alike or further rows
 	Wide bool // the inputs of every term as well, and no text cut
 	Now  time.Time
+
+	Tokens  bool        // the prompt's ids
+	Against *Comparison // with an engine's; nil = none was asked
+	Try     []Try       // what to run next
+	File    string      // that the answer was saved in, "" = it has just come
 }
 
 // maxRows is how many pods MATCH and SCORES show without --all.
 const maxRows = 12
 
 // Render prints an explanation as the blocks of one screen: PICK, REQUEST, STATE,
-// FILTERED, MATCH, SCORES, TIE. It recomputes nothing.
+// IF, FILTERED, MATCH, SCORES, TIE, FLIP, TRY. It recomputes nothing.
 func Render(w io.Writer, s *out.Streams, x *pick.Explanation, o Options) error {
 	p := &page{w: w, s: s, x: x, o: o}
 	p.scored, p.filtered = split(x.Pods)
 	p.pick()
 	p.request()
 	p.state()
+	p.whatIf()
+	p.against()
+	p.tokens()
 	p.filters()
 	p.match()
 	p.scores()
 	p.inputs()
 	p.tie()
+	p.flips()
+	p.tries()
 	return p.err
 }
 
@@ -58,19 +71,65 @@ func split(pods []pick.ExplainedPod) (scored, filtered []*pick.ExplainedPod) {
 	return scored, filtered
 }
 
-// line writes one labelled line; parts that are empty leave no gap.
+// line writes one labelled line; parts that are empty leave no gap, and what a
+// terminal has no room for is cut.
 func (p *page) line(label string, parts ...string) {
+	body := joined(parts)
+	if p.s.OutTTY && p.s.Width > labelWidth {
+		body = out.Fit(body, p.s.Width-labelWidth)
+	}
+	p.labelled(label, body)
+}
+
+// uncut writes a labelled line whose first part must stay whole, on however many
+// lines of a terminal. The others are left out where there is no room.
+func (p *page) uncut(label, first string, others ...string) {
+	body := joined(append([]string{first}, others...))
+	if p.s.OutTTY && out.Cells(body) > p.s.Width-labelWidth {
+		body = out.Clean(first)
+	}
+	p.labelled(label, body)
+}
+
+// spare writes a labelled line with one part more where a terminal has room for all
+// of it: half a number or half an id would be another one.
+func (p *page) spare(label, more string, parts ...string) {
+	if all := append(parts, more); !p.s.OutTTY || out.Cells(joined(all)) <= p.s.Width-labelWidth {
+		parts = all
+	}
+	p.line(label, parts...)
+}
+
+// wrapped writes a labelled line that goes on below where a terminal is too narrow.
+func (p *page) wrapped(label, body string) {
+	for _, text := range p.lines(out.Clean(body), labelWidth) {
+		p.labelled(label, text)
+		label = ""
+	}
+}
+
+// lines breaks text into what fits beside an indent.
+func (p *page) lines(text string, indent int) []string {
+	if !p.s.OutTTY || p.s.Width <= indent {
+		return []string{text}
+	}
+	return out.Wrap(text, p.s.Width-indent)
+}
+
+const labelWidth = 8
+
+func joined(parts []string) string {
 	text := make([]string, 0, len(parts))
 	for _, s := range parts {
 		if s != "" {
 			text = append(text, out.Clean(s))
 		}
 	}
-	body := strings.Join(text, "   ")
-	if p.s.OutTTY && p.s.Width > 8 {
-		body = out.Fit(body, p.s.Width-8)
-	}
-	p.write(p.s.Paint(out.Bold, label) + strings.Repeat(" ", max(8-len(label), 0)) + body + "\n")
+	return strings.Join(text, "   ")
+}
+
+func (p *page) labelled(label, body string) {
+	p.write(strings.TrimRight(p.s.Paint(out.Bold, label)+strings.Repeat(" ", max(labelWidth-len(label), 0))+body, " ") + "\n")
 }
 
 func (p *page) write(text string) {
@@ -95,25 +154,25 @@ func (p *page) pick() {
 		took = fmt.Sprintf("decided in %.0f us", *p.x.DecideUs)
 	}
 	if k.Pod == nil {
-		p.line("PICK", "none", k.Outcome, deref(k.Why), took)
-		p.line("", p.commonest())
+		p.spare("PICK", took, "none", k.Outcome, deref(k.Why))
+		p.line("", commonest(p.x))
 		return
 	}
 	winner := p.pod(*k.Pod)
-	total, margin := "", "no runner-up"
+	total := ""
 	if winner != nil && winner.Total != nil {
 		total = seconds(*winner.Total) + " s"
-	}
-	if k.RunnerUp != nil && k.Margin != nil {
-		margin = fmt.Sprintf("%s s over %s", seconds(*k.Margin), *k.RunnerUp)
 	}
 	rank := ""
 	if k.Rank != nil && *k.Rank > 0 {
 		rank = fmt.Sprintf("rank %d", *k.Rank)
 	}
-	p.line("PICK", *k.Pod+"  "+deref(k.Addr), rank, total, margin, took)
+	p.spare("PICK", took, *k.Pod+"  "+deref(k.Addr), rank, total, cmp.Or(marginText(&k), "no runner-up"))
 	if k.Why != nil {
 		p.line("", *k.Why)
+	}
+	if winner != nil && winner.Match.RankWhy != nil {
+		p.line("", *winner.Match.RankWhy)
 	}
 	if k.RunnerUp != nil {
 		p.line("", decisive(winner, p.pod(*k.RunnerUp)))
@@ -153,7 +212,51 @@ func (p *page) request() {
 	if x.Source == recorded {
 		id = "id " + x.RequestID
 	}
-	p.line("REQUEST", model+", "+adapter, tokens, unmatched, id)
+	p.spare("REQUEST", id, model+", "+adapter, tokens, unmatched)
+	p.tokenizer()
+}
+
+// tokenizer says who told the ids, and who could not.
+func (p *page) tokenizer() {
+	x := &p.x.Tokenizer
+	who := ""
+	switch {
+	case x.Provider == nil && len(x.Tried) == 0:
+		return
+	case x.Provider == nil:
+		who = "nobody told the token ids"
+	case x.Status == nil:
+		who = "nobody told the token ids; pods are compared by the " + *x.Provider + " sent to them before, which is approximate"
+	default:
+		who = "token ids by " + *x.Provider + ", " + *x.Status
+	}
+	p.line("", who)
+	if x.Split == "regex" {
+		p.line("", "split by regexp2: the tokenizer's pattern is none that is known here, which is slower and no less exact")
+	}
+	p.parity(x.Parity)
+	for _, t := range x.Tried {
+		text := t.Provider + ": " + t.Reason
+		if t.Detail != nil {
+			text += " (" + *t.Detail + ")"
+		}
+		p.line("", text)
+	}
+}
+
+// parity says what comparing native ids with an engine's has found.
+func (p *page) parity(x *view.Parity) {
+	if x == nil {
+		return
+	}
+	text := "parity " + x.String()
+	if x.Engine != "" {
+		text += " at " + x.Engine
+	}
+	if x.Detail != "" {
+		text += ": " + x.Detail
+	}
+	p.line("", text)
 }
 
 // recorded is the source of a pick that was made; anything else was computed when
@@ -163,7 +266,10 @@ const recorded = "recorded"
 func (p *page) state() {
 	source, at := p.x.Source, p.x.At
 	if t, err := time.Parse(time.RFC3339Nano, at); err == nil {
-		if source == recorded {
+		switch {
+		case p.o.File != "":
+			source += " " + ago(p.o.Now.Sub(t)) + " ago, from " + p.o.File
+		case source == recorded:
 			source += " " + ago(p.o.Now.Sub(t)) + " ago"
 		}
 		if at = t.UTC().Format("2006-01-02T15:04:05.000Z07:00"); p.s.OutTTY {
@@ -171,23 +277,43 @@ func (p *page) state() {
 		}
 	}
 	p.line("STATE", fmt.Sprintf("%s, epoch %d at %s", source, p.x.Epoch, at),
-		fmt.Sprintf("%s: %d scored, %d filtered", out.Plural(len(p.x.Pods), "pod"), len(p.scored), len(p.filtered)))
+		fmt.Sprintf("%s scored, %d filtered", out.Plural(len(p.scored), "pod"), len(p.filtered)))
 }
 
 func (p *page) tie() {
 	t := p.x.Pick.Tie
-	p.write("\n")
+	if len(p.scored) == 0 && len(p.filtered) > 0 {
+		p.write("\n")
+	}
 	switch {
 	case p.x.Pick.Pod == nil:
 		p.line("TIE", "nothing to choose from")
 	case t.Used:
-		p.line("TIE", fmt.Sprintf("%s within %g s of the best; the request id chose, in the order %s",
-			out.Plural(t.Size, "pod"), t.Window, strings.Join(t.Order, ", ")))
+		p.wrapped("TIE", fmt.Sprintf("%s within %g s of the best, by the hash of the request id: %s",
+			out.Plural(t.Size, "pod"), t.Window, p.order(t.Order)))
+	case !p.o.Wide: // the margin above says it
 	case p.x.Pick.Margin != nil:
 		p.line("TIE", fmt.Sprintf("not used: margin %s s over the window of %g s", seconds(*p.x.Pick.Margin), t.Window))
 	default:
 		p.line("TIE", "not used: no runner-up")
 	}
+}
+
+// order names the pods of a tie, as the hash puts them; the wide form has the hashes.
+func (p *page) order(names []string) string {
+	more := ""
+	if n := len(names) - maxRows; n > 0 && !p.o.All {
+		names, more = names[:maxRows], fmt.Sprintf(", %d more (--all lists them)", n)
+	}
+	if p.o.Wide {
+		names = slices.Clone(names)
+		for i, name := range names {
+			if x := p.pod(name); x != nil && x.TieWeight != nil {
+				names[i] += " " + *x.TieWeight
+			}
+		}
+	}
+	return strings.Join(names, ", ") + more
 }
 
 func (p *page) pod(name string) *pick.ExplainedPod {

@@ -13,7 +13,7 @@ import (
 // seconds writes a signed amount to the millisecond; what rounds to nothing has
 // no sign.
 func seconds(v float64) string {
-	if math.Abs(v) < 0.0005 {
+	if !visible(v) {
 		return "0.000"
 	}
 	return fmt.Sprintf("%+.3f", v)
@@ -50,7 +50,7 @@ func decisive(winner, other *pick.ExplainedPod) string {
 	var diffs []diff
 	for _, t := range winner.Terms {
 		for _, u := range other.Terms {
-			if t.Name == u.Name && math.Abs(t.Seconds-u.Seconds) >= 0.0005 {
+			if t.Name == u.Name && visible(t.Seconds-u.Seconds) {
 				diffs = append(diffs, diff{t.Name, t.Seconds - u.Seconds})
 			}
 		}

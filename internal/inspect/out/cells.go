@@ -1,6 +1,7 @@
 package out
 
 import (
+	"strings"
 	"unicode"
 
 	"golang.org/x/text/width"
@@ -46,4 +47,34 @@ func Fit(s string, n int) string {
 		used += cells(r)
 	}
 	return s
+}
+
+// Wrap breaks s into lines of at most n columns, n being at least 1: at blanks, and
+// inside of words that are longer than that. It returns at least one line.
+func Wrap(s string, n int) []string {
+	var lines []string
+	for Cells(s) > n {
+		used, blank, end := 0, -1, len(s)
+		for i, r := range s {
+			if r == ' ' && i > 0 {
+				blank = i
+			}
+			if used += cells(r); used > n && i > 0 {
+				end = i
+				break
+			}
+		}
+		if end == len(s) {
+			break // one letter, wider than n
+		}
+		if blank > 0 {
+			end = blank
+		}
+		lines = append(lines, strings.TrimRight(s[:end], " "))
+		s = strings.TrimLeft(s[end:], " ")
+	}
+	if s != "" || len(lines) == 0 {
+		lines = append(lines, s)
+	}
+	return lines
 }

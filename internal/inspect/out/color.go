@@ -37,16 +37,16 @@ func (s *Streams) SetColor(mode string) error {
 }
 
 func (s *Streams) autoColor() bool {
-	if s.env("NO_COLOR") != "" {
+	if s.Env("NO_COLOR") != "" {
 		return false
 	}
-	if f := s.env("CLICOLOR_FORCE"); f != "" && f != "0" {
+	if f := s.Env("CLICOLOR_FORCE"); f != "" && f != "0" {
 		return true
 	}
-	if s.env("CLICOLOR") == "0" {
+	if s.Env("CLICOLOR") == "0" {
 		return false
 	}
-	return s.OutTTY && s.env("TERM") != "dumb"
+	return s.OutTTY && s.Env("TERM") != "dumb"
 }
 
 // Paint wraps text in a style, when there is colour.

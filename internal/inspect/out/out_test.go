@@ -110,6 +110,53 @@ func TestTableTTY(t *testing.T) {
 	}
 }
 
+// TestTableWrap: a wrapped column keeps every word, under its own name; on a pipe
+// it is one line.
+func TestTableWrap(t *testing.T) {
+	const hint = "start the engine with this endpoint, or correct tcp://a-very-long-name.of-a-host.example.org:5557"
+	table := &Table{Columns: []Column{{Name: "POD"}, {Name: "WHAT", Wrap: true}, {Name: "DETAIL", Wrap: true}}}
+	table.AddCells(Cell{Text: "a"}, Cell{Text: "engine, model, metrics, events, tokenize", Style: Bad}, Cell{Text: hint})
+	table.Add("b", "events", "ok")
+	var pipe bytes.Buffer
+	if err := table.Write(&pipe, &Streams{Width: 20}); err != nil || !strings.Contains(pipe.String(), "tokenize  "+hint+"\n") {
+		t.Errorf("%v\n%s", err, &pipe)
+	}
+	for _, width := range []int{40, 60, 80, 200} {
+		var b bytes.Buffer
+		if err := table.Write(&b, &Streams{OutTTY: true, Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if line = strings.TrimSuffix(line, "\n"); Cells(line) > width || line != strings.TrimRight(line, " ") {
+				t.Errorf("width %d: %q", width, line)
+			}
+		}
+		for _, word := range append(strings.Fields("engine, model, metrics, events, tokenize"), "start", "endpoint,", "correct") {
+			if !strings.Contains(b.String(), word) {
+				t.Errorf("width %d: %q is missing in\n%s", width, word, &b)
+			}
+		}
+		if strings.Contains(b.String(), "…") {
+			t.Errorf("width %d: cut\n%s", width, &b)
+		}
+	}
+}
+
+func TestWrap(t *testing.T) {
+	for _, c := range []struct {
+		s    string
+		n    int
+		want string
+	}{
+		{"", 5, ""}, {"abc", 5, "abc"}, {"abc de", 5, "abc|de"}, {"abc  de f", 5, "abc|de f"}, {"abcdefg h", 3, "abc|def|g h"},
+		{"日本語", 4, "日本|語"}, {"日", 1, "日"}, {"ab cd ", 5, "ab cd"}, {" abcdef", 3, " ab|cde|f"},
+	} {
+		if got := strings.Join(Wrap(c.s, c.n), "|"); got != c.want {
+			t.Errorf("Wrap(%q, %d) = %q, want %q", c.s, c.n, got, c.want)
+		}
+	}
+}
+
 func TestForcedTTY(t *testing.T) {
 	var b bytes.Buffer
 	s := NewStreams(strings.NewReader(""), &b, &b, env(map[string]string{ForceTTYEnv: "60"}))
@@ -132,6 +179,18 @@ func FuzzClean(f *testing.F) {
 		}
 		if n = n % 80; n > 0 && Cells(Fit(got, n)) > n {
 			t.Errorf("Fit(%q, %d) has %d cells", got, n, Cells(Fit(got, n)))
+		}
+		if n > 1 { // no letter is wider than two columns
+			lines := Wrap(got, n)
+			for _, line := range lines {
+				if Cells(line) > n {
+					t.Errorf("Wrap(%q, %d) has %q", got, n, line)
+				}
+			}
+			plain := strings.NewReplacer(" ", "")
+			if plain.Replace(strings.Join(lines, "")) != plain.Replace(got) {
+				t.Errorf("Wrap(%q, %d) = %q: letters are lost", got, n, lines)
+			}
 		}
 	})
 }

@@ -36,13 +36,14 @@ func NewStreams(in io.Reader, stdout, stderr io.Writer, getenv func(string) stri
 	s.InTTY, _ = terminal(in)
 	s.OutTTY, s.Width = terminal(stdout)
 	s.ErrTTY, _ = terminal(stderr)
-	if w, err := strconv.Atoi(s.env(ForceTTYEnv)); err == nil && w > 0 {
+	if w, err := strconv.Atoi(s.Env(ForceTTYEnv)); err == nil && w > 0 {
 		s.OutTTY, s.ErrTTY, s.Width = true, true, w
 	}
 	return s
 }
 
-func (s *Streams) env(name string) string {
+// Env reads the environment.
+func (s *Streams) Env(name string) string {
 	if s.Getenv == nil {
 		return ""
 	}

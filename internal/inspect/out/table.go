@@ -12,17 +12,18 @@ type Cell struct {
 	Style Style
 }
 
-// Column describes one column. Elastic columns give way, from the last one
-// back, when a terminal is too narrow.
+// Column describes one column. Elastic and wrapped columns give way, from the last
+// one back, when a terminal is too narrow.
 type Column struct {
 	Name    string
 	Right   bool // numbers
-	Elastic bool
+	Elastic bool // is cut, with a mark
+	Wrap    bool // goes on below: what says what to do must not be cut
 }
 
 // Table aligns rows under a header. On a terminal no line is wider than it: elastic
-// columns are cut, with a mark, and columns without room go below. On a pipe
-// nothing is cut.
+// columns are cut, wrapped ones take several lines, and columns without room go
+// below. On a pipe each row is one line and nothing is cut.
 type Table struct {
 	Indent  string
 	Columns []Column
@@ -112,11 +113,34 @@ func (t *Table) write(b *strings.Builder, s *Streams) {
 		t.line(b, s, header, widths)
 	}
 	for _, row := range t.rows {
-		t.line(b, s, row, widths)
+		t.row(b, s, row, widths)
 	}
 }
 
-// line writes one row. Blanks are held back until text follows them, so that no
+// row writes one row, on as many lines as its wrapped columns need.
+func (t *Table) row(b *strings.Builder, s *Streams, row []Cell, widths []int) {
+	wrapped, height := make([][]string, len(row)), 1
+	for i, c := range row {
+		if t.Columns[i].Wrap {
+			wrapped[i] = Wrap(c.Text, max(widths[i], 1))
+			height = max(height, len(wrapped[i]))
+		}
+	}
+	for k := range height {
+		part := make([]Cell, len(row))
+		for i, c := range row {
+			switch {
+			case k < len(wrapped[i]):
+				part[i] = Cell{wrapped[i][k], c.Style}
+			case k == 0:
+				part[i] = c
+			}
+		}
+		t.line(b, s, part, widths)
+	}
+}
+
+// line writes one line. Blanks are held back until text follows them, so that no
 // line ends in them.
 func (t *Table) line(b *strings.Builder, s *Streams, row []Cell, widths []int) {
 	left, blanks := s.lineLimit(), Cells(t.Indent)
@@ -157,12 +181,21 @@ func (t *Table) natural() []int {
 	return w
 }
 
-// least is what each column must have: elastic ones can be cut to a few letters.
+// What is left of columns that give way: a few letters, or a few words.
+const (
+	leastElastic = 8
+	leastWrapped = 24
+)
+
+// least is what each column must have.
 func (t *Table) least() []int {
 	w := t.natural()
 	for i, c := range t.Columns {
-		if c.Elastic {
-			w[i] = min(w[i], max(Cells(c.Name), 8))
+		switch {
+		case c.Elastic:
+			w[i] = min(w[i], max(Cells(c.Name), leastElastic))
+		case c.Wrap:
+			w[i] = min(w[i], max(Cells(c.Name), leastWrapped))
 		}
 	}
 	return w

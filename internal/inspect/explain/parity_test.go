@@ -1,0 +1,51 @@
+package explain
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/eppctl/eppctl/internal/core/view"
+)
+
+// TestRegexSplit: a splitter that is not hand-written is said without being asked.
+func TestRegexSplit(t *testing.T) {
+	native, exact := "native", "exact"
+	for split, want := range map[string]bool{"": false, "cl100k": false, "regex": true} {
+		_, x := answer(t, "picked")
+		x.Tokenizer.Provider, x.Tokenizer.Status, x.Tokenizer.Split = &native, &exact, split
+		s, got := pipe()
+		if err := Render(s.Out, s, x, Options{Now: now}); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(got.String(), "split by regexp2") != want {
+			t.Errorf("%q:\n%.600s", split, got.String())
+		}
+	}
+}
+
+// TestParity: the state of native ids stands beside who told them, with what to look
+// at first.
+func TestParity(t *testing.T) {
+	native, exact := "native", "exact"
+	for _, tc := range []struct {
+		parity *view.Parity
+		want   string
+	}{
+		{nil, ""},
+		{&view.Parity{State: "passed", Compared: 21, Engine: "pod-0"}, "parity passed 21 of 21 at pod-0\n"},
+		{&view.Parity{State: "failed", Why: "parity-probe-differs", Compared: 21, Differed: 1, Engine: "pod-1", Detail: `"cjk" differs from id 4 on`},
+			"parity failed(1 of 21) at pod-1: \"cjk\" differs from id 4 on\n"},
+		{&view.Parity{State: "failed", Why: "parity-events-differ", Compared: 21}, "parity failed(parity-events-differ)\n"},
+		{&view.Parity{State: "not-run", Why: "parity-pending"}, "parity not-run(parity-pending)\n"},
+	} {
+		_, x := answer(t, "picked")
+		x.Tokenizer.Provider, x.Tokenizer.Status, x.Tokenizer.Parity = &native, &exact, tc.parity
+		s, got := pipe()
+		if err := Render(s.Out, s, x, Options{Now: now}); err != nil {
+			t.Fatal(err)
+		}
+		if text := got.String(); !strings.Contains(text, tc.want) || tc.parity == nil && strings.Contains(text, "parity") {
+			t.Errorf("%+v: no %q in\n%.600s", tc.parity, tc.want, text)
+		}
+	}
+}

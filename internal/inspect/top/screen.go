@@ -1,0 +1,231 @@
+package top
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	tea "charm.land/bubbletea/v2"
+	"charm.land/lipgloss/v2"
+
+	"github.com/eppctl/eppctl/internal/core/view"
+)
+
+// The least screen, and the one from which on rules part it.
+const (
+	minWidth, minHeight = 60, 12
+	roomy               = 20
+)
+
+// View draws the screen.
+func (m *model) View() tea.View {
+	if m.drawn == "" {
+		m.drawn, m.drawnAt = strings.Join(m.screen(), "\n"), m.now()
+	}
+	v := tea.NewView(m.drawn)
+	v.AltScreen, v.DisableBracketedPasteMode = true, true
+	return v
+}
+
+// screen is the lines of the screen, none wider than it and as many as it has.
+func (m *model) screen() []string {
+	w, h := m.width, m.height
+	switch {
+	case w <= 0 || h <= 0:
+		return nil // the size comes first of all
+	case w < minWidth || h < minHeight:
+		return []string{plain(fmt.Sprintf("terminal too small: %dx%d, need %dx%d", w, h, minWidth, minHeight)).fit(w, lipgloss.Left)}
+	}
+	d := m.drawing()
+	head := m.head(d)
+	foot := m.foot(d)
+	if h >= roomy {
+		rule := string(text(dim, strings.Repeat(m.glyphs.rule, w)))
+		head, foot = append(head, rule), append([]string{rule}, foot...)
+	}
+	body := m.body(d, h-len(head)-len(foot))
+	lines := slices.Concat(head, body, foot)
+	if m.glyphs == &asciiGlyphs {
+		for i := range lines {
+			lines[i] = asciiOnly(lines[i])
+		}
+	}
+	return lines
+}
+
+func (m *model) drawing() *drawing {
+	d := &drawing{glyphs: m.glyphs, sheet: m.sheet, zone: m.zone}
+	d.waited = func(pod string) []float64 { return m.history.course(m.shown, courseWidth, pod, queue) }
+	if m.sheet != nil && !m.paused {
+		d.later = max(m.now().Sub(m.sheet.got), 0).Milliseconds()
+	}
+	return d
+}
+
+// body is the middle of the screen: exactly n lines.
+func (m *model) body(d *drawing, n int) (lines []string) {
+	switch {
+	case m.help:
+		lines = m.scrolled(m.helpText(), n)
+	case m.card != nil:
+		lines = m.scrolled(m.card.lines(m.width, m.now()), n)
+	case m.sheet == nil:
+		lines = []string{line(m.width, text(dim, "waiting for the first frame"))}
+	case m.detail != "":
+		lines = m.scrolled(m.detailText(d), n)
+	case m.ids != "":
+		lines = m.scrolled(m.modelText(d, m.ids), n)
+	default:
+		lines = m.list(d, n)
+	}
+	for len(lines) < n {
+		lines = append(lines, "")
+	}
+	return lines[:n]
+}
+
+// list is the rows of the page under their header.
+func (m *model) list(d *drawing, n int) []string {
+	keys := m.rowKeys()
+	at := m.selected(keys)
+	room := n - 1
+	top := &m.tops[m.page]
+	*top = min(max(*top, at-room+1, 0), max(len(keys)-room, 0), at)
+	end := min(*top+room, len(keys))
+	var lines []string
+	switch m.page {
+	case podsPage:
+		lines = drawPods(d, m.orders[podsPage], m.width, m.unfold(m.visiblePods()), *top, end, at)
+	case eventsPage:
+		lines = drawRows(d, rankColumns, m.orders[eventsPage], m.width, m.visibleRanks(), *top, end, at)
+	case picksPage:
+		lines = drawRows(d, pickColumns, m.orders[picksPage], m.width, m.visiblePicks(), *top, end, at)
+	case idsPage:
+		lines = drawRows(d, idsColumns, m.orders[idsPage], m.width, m.visibleIDs(), *top, end, at)
+	}
+	if len(keys) == 0 {
+		lines = append(lines, line(m.width, text(dim, m.emptiness())))
+	}
+	return lines
+}
+
+func (m *model) emptiness() string {
+	switch {
+	case m.filter != "" || m.faults:
+		return "  nothing passes the filter (esc clears it, f shows all)"
+	case m.page == picksPage:
+		return "  no pick yet"
+	case m.page == idsPage:
+		return "  nobody tells token ids"
+	}
+	return "  no pods"
+}
+
+func drawRows[T any](d *drawing, columns []column[T], o order, w int, rows []T, from, to, at int) []string {
+	t := newLayout(columns, w)
+	lines := []string{t.header(d, o)}
+	for i := from; i < to; i++ {
+		lines = append(lines, t.row(d, rows[i], i == at))
+	}
+	return lines
+}
+
+// scrolled is the part of a text that fits, from where it was scrolled to.
+func (m *model) scrolled(lines []string, n int) []string {
+	m.scroll = min(m.scroll, max(len(lines)-n, 0))
+	return lines[m.scroll:min(m.scroll+n, len(lines))]
+}
+
+// foot is a line about what is selected, or what has just happened, and the keys.
+func (m *model) foot(d *drawing) []string {
+	return []string{m.status(d), line(m.width, text(dim, m.hint()))}
+}
+
+func (m *model) status(d *drawing) string {
+	switch {
+	case m.typing != nothing:
+		return m.typingLine()
+	case m.disconnected():
+		return line(m.width, text(bad, m.lost()))
+	case m.notice != "" && m.now().Before(m.until):
+		return line(m.width, plain(m.notice))
+	case m.sheet == nil:
+		return ""
+	}
+	var parts []cell
+	if m.filter != "" {
+		parts = append(parts, text(warn, "filter "+m.filter))
+	}
+	if m.faults {
+		parts = append(parts, text(warn, "only faults"))
+	}
+	if r := m.selectedPod(); r != nil && m.detail == "" {
+		parts = append(parts, plain(r.Name), plain(r.Addr), plain(r.Engine), text(dim, "breaker ")+breakerCell(d, r), syncCell(r.sync))
+		if r.Telemetry.Error != "" {
+			parts = append(parts, text(warn, r.Telemetry.Error))
+		} else if r.Ranks != nil && r.sync != view.Live.String() && r.Ranks[0].Why != "" {
+			parts = append(parts, text(warn, r.Ranks[0].Why), plain(r.Ranks[0].Detail))
+		}
+	}
+	return line(m.width, parts...)
+}
+
+// lost says that there is no news, for how long, and why.
+func (m *model) lost() string {
+	s := "disconnected"
+	if m.sheet != nil {
+		s += ", last data " + long(m.since()) + " ago"
+	}
+	if m.failure != nil {
+		s += ": " + strings.SplitN(m.failure.Error(), ";", 2)[0]
+	}
+	return s + "; trying on"
+}
+
+func (m *model) hint() string {
+	switch {
+	case m.typing == aCommand:
+		return "enter do  tab complete  esc leave"
+	case m.typing == aFilter:
+		return "enter keep  esc clear"
+	case m.over():
+		return "esc back  j k scroll  e explain  p pause  < > step  ? help  q quit"
+	}
+	return "? help  1-4 views  / filter  s sort  enter look  e explain  p pause  q quit"
+}
+
+func (m *model) helpText() []string {
+	lines := []string{"", line(m.width, head("  KEYS"))}
+	for _, k := range keys {
+		lines = append(lines, line(m.width, plain(fmt.Sprintf("  %-24s", k.keys)), plain(k.does)))
+	}
+	lines = append(lines, "", line(m.width, head("  COMMANDS")))
+	for _, c := range commands {
+		lines = append(lines, line(m.width, plain(fmt.Sprintf("  :%-23s", c.name+" "+c.takes)), plain(c.does)))
+	}
+	lines = append(lines, "", line(m.width, head("  COLUMNS")))
+	for _, c := range columnHelp {
+		says := lipgloss.NewStyle().Width(m.width - 13).PaddingRight(1).Render(c[1])
+		lines = append(lines, strings.Split(lipgloss.JoinHorizontal(lipgloss.Top, fmt.Sprintf("  %-11s", c[0]), says), "\n")...)
+	}
+	return append(lines, "", line(m.width, text(dim, fmt.Sprintf("  kept to step back through: %s", &m.history))))
+}
+
+// columnHelp says what the columns mean.
+var columnHelp = [][2]string{
+	{"STATE", "the worst that applies: DOWN nothing answers, STALE metrics too old, OPEN a breaker keeps it out, SLOW degraded hardware, ok"},
+	{"REQ/s", "picks of this pod, over the last ten seconds"},
+	{"SHARE", "of all picks, in percent, over the last minute"},
+	{"WAIT RUN", "requests waiting and running, by the engine's metrics; ? unknown"},
+	{"WAITED", "the course of WAIT through the last twelve frames, of the longest queue of all pods"},
+	{"FLY", "requests in flight by our own count; above, unanswered are those before their first byte, which the engine may count as running"},
+	{"QUEUE", "time until the pod has answered what is placed on it"},
+	{"KV%", "of the KV pool in use"},
+	{"HIT%", "prompt tokens of its requests that were counted as cached, over the last minute"},
+	{"DEPTH", "how much of their prompts the picks of that minute found cached: full up to what half of them did not exceed, thin up to what nineteen of twenty did not; P50/95 are these in percent"},
+	{"TIERS", "blocks held on GPU, host, disk and remote, beside the pod that holds most; BLOCKS is their number"},
+	{"BREAKER", "requests before their first byte, of the number that opens it; or server errors, and the time to the next probe"},
+	{"SYNC", "of its event streams, the worst"},
+	{"PARITY", "of the token ids made here with the engine's: exact, as all probes show; differs at the position of a probe's first wrong id; unknown, nothing was compared. EQUAL and DIFFER count requests by what events said"},
+	{"EVENT AGE", "seconds since the last event, and since the last good scrape; ! too old"},
+}
