@@ -3,18 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/eppctl/eppctl/internal/core/feed"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/inspect"
 	"github.com/eppctl/eppctl/internal/inspect/check"
 	"github.com/eppctl/eppctl/internal/serve"
 )
+
+// checkTimeout is for all questions to one pod.
+const checkTimeout = 10 * time.Second
 
 type checkOptions struct {
 	check.Command
@@ -26,8 +27,7 @@ func newCheck(a *app, run func(ctx context.Context, o *checkOptions, config chec
 	o := &checkOptions{}
 	if run == nil {
 		run = func(ctx context.Context, o *checkOptions, config check.Config) error {
-			transport := &http.Transport{DisableKeepAlives: true} // and no proxy: pods are reached as Envoy reaches them
-			o.Prober = &feed.Prober{Client: &http.Client{Transport: transport}}
+			o.Prober = newProber()
 			return o.Run(ctx, config, a.streams)
 		}
 	}
@@ -58,6 +58,9 @@ all. The folder of the endpoints file must be writable. One line per fact.`,
 			if err := positive(cmd, "timeout"); err != nil {
 				return err
 			}
+			if err := needs(cmd, []need{{[]string{"timeout"}, !o.ConfigOnly, "is for pods, which --config-only does not ask"}}); err != nil {
+				return err
+			}
 			cfg, err := a.loadConfig(o.config)
 			if err != nil {
 				return err
@@ -66,7 +69,7 @@ all. The folder of the endpoints file must be writable. One line per fact.`,
 			if err != nil {
 				return err
 			}
-			ctx, stop := interruptible(cmd.Context())
+			ctx, stop := a.interruptible(cmd.Context())
 			defer stop()
 			return run(ctx, o, compared(cfg, pods))
 		},
@@ -74,7 +77,7 @@ all. The folder of the endpoints file must be writable. One line per fact.`,
 	configFlag(cmd, &o.config)
 	f := cmd.Flags()
 	f.BoolVar(&o.ConfigOnly, "config-only", false, "only read the file")
-	f.DurationVar(&o.Timeout, "timeout", 10*time.Second, "for one pod")
+	f.DurationVar(&o.Timeout, "timeout", checkTimeout, "for one pod")
 	f.StringVarP(&o.Format, "output", "o", "table", "table, json, yaml")
 	f.StringVar(&o.FailOn, "fail-on", "warning", "mildest finding that makes the exit code 3: warning, error")
 	enum(cmd, "output", check.Formats())
@@ -84,7 +87,7 @@ all. The folder of the endpoints file must be writable. One line per fact.`,
 
 // compared is the part of the configuration that can be held against the world.
 func compared(cfg *serve.Config, pods []pod.Spec) check.Config {
-	c := check.Config{Path: cfg.Path, Pods: pods, Whole: len(pods) == len(cfg.Pods), EndpointsFile: cfg.Envoy.EndpointsFile}
+	c := check.Config{Path: cfg.Path, Pods: pods, Fleet: cfg.Pods, Whole: len(pods) == len(cfg.Pods), EndpointsFile: cfg.Envoy.EndpointsFile}
 	for _, m := range cfg.Models {
 		c.Models = append(c.Models, check.Model{Name: m.Name, Aliases: m.Aliases, Adapters: m.Adapters})
 	}

@@ -43,13 +43,22 @@ func (a *app) completeNames(kind string, addr *string) completer {
 		}) {
 			return list, cobra.ShellCompDirectiveNoFileComp
 		}
-		return a.configured("", func(c *serve.Config) (list []string) {
-			for _, m := range c.Models {
-				list = append(append(append(list, m.Name), m.Aliases...), m.Adapters...)
-			}
-			return list
-		})
+		return a.configured("", func(c *serve.Config) []string { return namesOf(c, kind) })
 	}
+}
+
+// namesOf lists what a configuration calls pods, or models.
+func namesOf(c *serve.Config, kind string) (list []string) {
+	if kind == "pod" {
+		for _, p := range c.Pods {
+			list = append(list, cobra.CompletionWithDesc(p.Name, p.Address))
+		}
+		return list
+	}
+	for _, m := range c.Models {
+		list = append(append(append(list, m.Name), m.Aliases...), m.Adapters...)
+	}
+	return list
 }
 
 // offeredPicks is how many recent picks a completion lists: one screen.
@@ -80,12 +89,19 @@ func (a *app) completePicks(addr *string) completer {
 func (a *app) completePods(config *string) completer {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		_ = bindEnv(cmd.Flags(), a.getenv)
-		return a.configured(*config, func(c *serve.Config) (list []string) {
-			for _, p := range c.Pods {
-				list = append(list, cobra.CompletionWithDesc(p.Name, p.Address))
-			}
-			return list
-		})
+		return a.configured(*config, func(c *serve.Config) []string { return namesOf(c, "pod") })
+	}
+}
+
+// completeTapped offers the pods of what tap listens to: of a running serve with
+// --from serve, else of the file.
+func (a *app) completeTapped(o *tapOptions) completer {
+	file, live := a.completePods(&o.config), a.completeNames("pod", &o.addr)
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if o.from == "serve" {
+			return live(cmd, args, typed)
+		}
+		return file(cmd, args, typed)
 	}
 }
 

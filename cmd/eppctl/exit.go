@@ -21,6 +21,7 @@ const (
 	exitUsage       = 2
 	exitNegative    = 3
 	exitUnreachable = 4
+	exitIncomplete  = 5
 	exitInterrupted = 130
 )
 
@@ -34,6 +35,7 @@ var exitTable = []struct {
 	{exitUsage, "wrong usage or configuration"},
 	{exitNegative, "the answer is negative: no eligible pod, or check has findings"},
 	{exitUnreachable, "serve or an engine cannot be reached in time"},
+	{exitIncomplete, "incomplete, where that is an error"},
 	{exitInterrupted, "interrupted"},
 }
 
@@ -43,6 +45,7 @@ var kinds = map[inspect.Kind]int{
 	inspect.Usage:       exitUsage,
 	inspect.Negative:    exitNegative,
 	inspect.Unreachable: exitUnreachable,
+	inspect.Incomplete:  exitIncomplete,
 	inspect.Interrupted: exitInterrupted,
 }
 
@@ -50,12 +53,17 @@ var kinds = map[inspect.Kind]int{
 func finish(err error, s *out.Streams, asJSON bool) int {
 	var own *inspect.Error
 	var config *serve.ConfigError
+	var listen *serve.ListenError
 	switch {
 	case err == nil, errors.Is(err, syscall.EPIPE):
 		return exitOK // a reader that has seen enough is no failure
+	case errors.Is(err, errInterrupted):
+		own = &inspect.Error{Kind: inspect.Interrupted, Code: "E_INTERRUPTED", What: "interrupted", Err: err}
 	case errors.As(err, &own):
 	case errors.As(err, &config):
 		own = &inspect.Error{Kind: inspect.Usage, Code: "E_CONFIG", What: "the configuration cannot be used", Why: config.Error(), Err: err}
+	case errors.As(err, &listen):
+		own = &inspect.Error{Kind: inspect.Failed, Code: "E_LISTEN", What: err.Error(), Hint: listenHint(listen), Err: err}
 	case errors.Is(err, context.Canceled):
 		own = &inspect.Error{Kind: inspect.Interrupted, Code: "E_INTERRUPTED", What: "interrupted", Err: err}
 	default:
@@ -68,6 +76,18 @@ func finish(err error, s *out.Streams, asJSON bool) int {
 		writeError(s.Err, own)
 	}
 	return code
+}
+
+// listenHint names the flag of an address that cannot be had.
+func listenHint(e *serve.ListenError) string {
+	flag := "--" + strings.ReplaceAll(strings.TrimPrefix(e.Key, "listen."), "_", "-") + "-addr"
+	switch {
+	case errors.Is(e, syscall.EADDRINUSE):
+		return "try: " + flag + " with a free port, or end what has this one (ss -ltnp shows it)"
+	case errors.Is(e, syscall.EACCES):
+		return "try: " + flag + " with a port above 1023"
+	}
+	return "try: " + flag + ", or " + e.Key + " in the configuration"
 }
 
 // writeError prints what failed, why, and what to do.
@@ -92,6 +112,6 @@ func writeJSONError(w io.Writer, e *inspect.Error, code int) {
 		Exit       int    `json:"exit"`
 	}{"eppctl/v1", "Error", e.Code, e.What, e.Why, e.Hint, code})
 	if err == nil {
-		fmt.Fprintf(w, "%s\n", b)
+		fmt.Fprintf(w, "%s\n", out.JSON(b))
 	}
 }

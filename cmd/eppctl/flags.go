@@ -59,7 +59,7 @@ func wrongValue(f *pflag.Flag, found, expected string) error {
 
 // expected says in words what a flag's type takes.
 var expected = map[string]string{
-	"duration": "a duration such as 250ms or 2s", "int": "a whole number", "float64": "a number",
+	"duration": "a duration such as 250ms or 2s", "int": "a whole number", "uint64": "a whole number of 0 or more", "float64": "a number",
 	"bool": "true or false", "size": "a size such as 32MiB",
 }
 
@@ -70,6 +70,9 @@ func plainly(flags *pflag.FlagSet, err error) error {
 	switch {
 	case errors.As(err, &value):
 		f := value.GetFlag()
+		if f.Value.Type() == filterType { // it says best what it takes
+			return fmt.Errorf("%s: %w", origin(f), errors.Unwrap(value))
+		}
 		want := expected[f.Value.Type()]
 		if want == "" {
 			want = "a " + f.Value.Type()
@@ -120,6 +123,16 @@ func positive(cmd *cobra.Command, flags ...string) error {
 			continue
 		}
 		return misuse(cmd, wrongValue(f, text, expected[f.Value.Type()]+" above 0"))
+	}
+	return nil
+}
+
+// notNegative refuses numbers and durations below 0 of flags whose 0 means something.
+func notNegative(cmd *cobra.Command, flags ...string) error {
+	for _, name := range flags {
+		if f := cmd.Flag(name); strings.HasPrefix(f.Value.String(), "-") {
+			return misuse(cmd, wrongValue(f, f.Value.String(), "0 or more"))
+		}
 	}
 	return nil
 }

@@ -8,10 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/cobra/doc"
 )
 
 //go:generate go run . generate ../..
@@ -51,6 +49,7 @@ func generated(root *cobra.Command) (map[string][]byte, error) {
 		"completions/eppctl.bash": func(b *bytes.Buffer) error { return bashCompletion(root, b, true) },
 		"completions/_eppctl":     func(b *bytes.Buffer) error { return root.GenZshCompletion(b) },
 		"completions/eppctl.fish": func(b *bytes.Buffer) error { return root.GenFishCompletion(b, true) },
+		"completions/eppctl.ps1":  func(b *bytes.Buffer) error { return root.GenPowerShellCompletionWithDesc(b) },
 	} {
 		var b bytes.Buffer
 		if err := write(&b); err != nil {
@@ -58,48 +57,8 @@ func generated(root *cobra.Command) (map[string][]byte, error) {
 		}
 		files[name] = b.Bytes()
 	}
-	return files, manPages(root, files)
-}
-
-// manPages adds a page for every command one would look up; cobra's own
-// completion commands explain themselves.
-func manPages(cmd *cobra.Command, files map[string][]byte) error {
-	if cmd.Hidden || cmd.Name() == "completion" || cmd.Name() == "help" {
-		return nil
-	}
-	name := strings.ReplaceAll(cmd.CommandPath(), " ", "-")
-	// A fixed date keeps the pages reproducible; the version is the package's.
-	date := time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)
-	var b bytes.Buffer
-	if err := doc.GenMan(cmd, &doc.GenManHeader{Title: strings.ToUpper(name), Section: "1", Date: &date, Source: "eppctl", Manual: "eppctl manual"}, &b); err != nil {
-		return fmt.Errorf("man page of %s: %w", name, err)
-	}
-	files["man/"+name+".1"] = []byte(manText(b.String()))
-	for _, c := range cmd.Commands() {
-		if err := manPages(c, files); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// manText makes of cobra's page one that reads like others: no values of switches,
-// no reference to pages that do not exist, and two sections before the last.
-func manText(page string) string {
-	page = strings.ReplaceAll(page, "[=false]", "")
-	page = strings.ReplaceAll(page, `\fBeppctl-completion(1)\fP, `, "")
-	var b strings.Builder
-	b.WriteString(".SH ENVIRONMENT\n.TP\nEPPCTL_*\nEvery flag has a variable: \\fB--admin-addr\\fP is EPPCTL_ADMIN_ADDR. A flag beats its variable.\n")
-	b.WriteString(".SH EXIT STATUS\n")
-	for _, e := range exitTable {
-		fmt.Fprintf(&b, ".TP\n%d\n%s\n", e.code, e.meaning)
-	}
-	const last = ".SH SEE ALSO\n"
-	before, after, ok := strings.Cut(page, last)
-	if !ok {
-		return page + b.String()
-	}
-	return before + b.String() + last + after
+	manPages(root, files)
+	return files, nil
 }
 
 // bashWords is where cobra's script asks the bash-completion package for the words

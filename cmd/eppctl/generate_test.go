@@ -3,16 +3,13 @@ package main
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
 
 	"github.com/eppctl/eppctl/internal/inspect/out"
 )
 
-const top = "../.."
+const repository = "../.."
 
 func sheets(t *testing.T) map[string][]byte {
 	t.Helper()
@@ -29,7 +26,7 @@ func sheets(t *testing.T) map[string][]byte {
 func TestGenerated(t *testing.T) {
 	files := sheets(t)
 	for name, want := range files {
-		got, err := os.ReadFile(filepath.Join(top, name))
+		got, err := os.ReadFile(filepath.Join(repository, name))
 		if err != nil {
 			t.Errorf("%v (run: make gen)", err)
 		} else if !bytes.Equal(got, want) {
@@ -37,7 +34,7 @@ func TestGenerated(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{"man", "completions"} {
-		list, err := os.ReadDir(filepath.Join(top, dir))
+		list, err := os.ReadDir(filepath.Join(repository, dir))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,50 +47,6 @@ func TestGenerated(t *testing.T) {
 	for name, again := range sheets(t) {
 		if !bytes.Equal(files[name], again) {
 			t.Errorf("%s differs between two runs", name)
-		}
-	}
-}
-
-// TestManPages: a page names no page that is not there, and shows no Go-isms.
-func TestManPages(t *testing.T) {
-	files := sheets(t)
-	for name, text := range files {
-		if !strings.HasPrefix(name, "man/") {
-			continue
-		}
-		for _, ref := range regexp.MustCompile(`\\fB(eppctl[a-z-]*)\(1\)`).FindAllSubmatch(text, -1) {
-			if files["man/"+string(ref[1])+".1"] == nil {
-				t.Errorf("%s refers to %s(1), which does not exist", name, ref[1])
-			}
-		}
-		for _, noise := range []string{"[=false]", "[command]", "--strict "} {
-			if bytes.Contains(text, []byte(noise)) {
-				t.Errorf("%s shows %q", name, noise)
-			}
-		}
-		if !bytes.Contains(text, []byte(".SH EXIT STATUS\n.TP\n0\ndone\n")) {
-			t.Errorf("%s has no exit codes", name)
-		}
-	}
-	if !bytes.Contains(files["man/eppctl.1"], []byte("\\fBeppctl COMMAND\\fP\n")) {
-		t.Error("the synopsis of eppctl(1) is not eppctl COMMAND")
-	}
-}
-
-// TestCompletionSyntax lets each shell that is installed read its script; bash
-// must be.
-func TestCompletionSyntax(t *testing.T) {
-	for shell, name := range map[string]string{"bash": "eppctl.bash", "zsh": "_eppctl", "fish": "eppctl.fish"} {
-		path, err := exec.LookPath(shell)
-		if err != nil {
-			if shell == "bash" {
-				t.Error(err)
-			}
-			t.Logf("%s is not installed, its script was not read", shell)
-			continue
-		}
-		if text, err := exec.Command(path, "-n", filepath.Join(top, "completions", name)).CombinedOutput(); err != nil {
-			t.Errorf("%s: %v\n%s", shell, err, text)
 		}
 	}
 }

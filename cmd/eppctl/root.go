@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -71,7 +72,7 @@ beats its variable, and that the configuration file.`,
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour: auto, always, never")
 	enum(root, "color", out.Modes())
 	root.AddCommand(
-		newServe(a, nil), newExplain(a, nil), newCheck(a, nil), newEnvoyConfig(a), newSim(a, nil), newVersion(a), newGenerate(),
+		newServe(a, nil), newExplain(a, nil), newTap(a, nil), newTop(a, nil), newCheck(a, nil), newReplay(a, nil), newEnvoyConfig(a), newSim(a, nil), newTokenize(a, nil), newVersion(a), newGenerate(),
 	)
 	root.SetVersionTemplate(build().line())
 	root.InitDefaultVersionFlag()
@@ -79,6 +80,14 @@ beats its variable, and that the configuration file.`,
 	guardCompletion(root)
 	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
 	root.SetHelpTemplate(root.HelpTemplate() + "\n" + exitText() + "\n")
+	help := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) { // cobra's would complain of a reader that has seen enough
+		var b bytes.Buffer
+		cmd.SetOut(&b)
+		help(cmd, args)
+		cmd.SetOut(a.streams.Out)
+		_, _ = a.streams.Out.Write(b.Bytes())
+	})
 	return root
 }
 
@@ -99,9 +108,14 @@ func exitText() string {
 	return b.String()
 }
 
-// interruptible returns a context that the first SIGINT or SIGTERM ends.
-func interruptible(parent context.Context) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
+// interruptible returns a context that the first SIGINT or SIGTERM ends, and what
+// is being read from stdin with it.
+func (a *app) interruptible(parent context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
+	if f, ok := a.streams.In.(*os.File); ok {
+		a.streams.In = &input{ctx: ctx, file: f}
+	}
+	return ctx, stop
 }
 
 // noArgs refuses arguments, as a usage error.

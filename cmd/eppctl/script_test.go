@@ -5,12 +5,15 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/eppctl/eppctl/internal/testdata"
 )
 
 // program is the real main, run in a process of its own by the scripts.
@@ -26,23 +29,19 @@ func TestMain(m *testing.M) {
 //	status N CMD…     run CMD and want exit code N
 //	await FILE        wait until FILE exists
 //	eventually CMD…   run CMD until it succeeds
-//	signal SIG SUB    send INT, TERM or HUP to the background "eppctl SUB"
+//	signal SIG WORD   send INT, TERM or HUP to the background eppctl with that argument
 func TestScripts(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts and never answers
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { silent.Close() }) // scripts run on after this function
-	closed, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	closed.Close()
+	closed := testdata.Deaf(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("SILENT", silent.Addr().String())
-			env.Setenv("CLOSED", closed.Addr().String())
+			env.Setenv("CLOSED", closed)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -97,13 +96,13 @@ func eventually(ts *testscript.TestScript, neg bool, args []string) {
 func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
 	signals := map[string]os.Signal{"INT": syscall.SIGINT, "TERM": syscall.SIGTERM, "HUP": syscall.SIGHUP}
 	if neg || len(args) != 2 || signals[args[0]] == nil {
-		ts.Fatalf("usage: signal INT|TERM|HUP SUBCOMMAND")
+		ts.Fatalf("usage: signal INT|TERM|HUP ARGUMENT")
 	}
 	for _, cmd := range ts.BackgroundCmds() {
-		if len(cmd.Args) > 1 && cmd.Args[1] == args[1] {
+		if slices.Contains(cmd.Args, args[1]) {
 			ts.Check(cmd.Process.Signal(signals[args[0]]))
 			return
 		}
 	}
-	ts.Fatalf("no eppctl %s is running", args[1])
+	ts.Fatalf("no eppctl with %s is running", args[1])
 }

@@ -18,6 +18,7 @@ type serveOptions struct {
 	config                       string
 	extProc, health, admin, page string
 	endpointsFile                string
+	decisions                    string
 	strictModels                 bool
 	drain                        time.Duration
 	logLevel, logFormat          string
@@ -45,6 +46,10 @@ first SIGTERM or SIGINT turns readiness off and lets open streams end, for up to
 
   # the admin API on a socket, a debug log in JSON
   eppctl serve --config eppctl.yaml --admin-addr unix:/run/eppctl.sock --log-level debug --log-format json
+
+  # record decisions (no prompts), and ask later what other weights would do
+  eppctl serve --config eppctl.yaml --record-decisions /var/lib/eppctl/decisions.eptap
+  eppctl replay --decisions /var/lib/eppctl/decisions.eptap --weight kv=2
 
   # is the file right, and does every pod answer?
   eppctl check --config eppctl.yaml`,
@@ -77,6 +82,7 @@ first SIGTERM or SIGINT turns readiness off and lets open streams end, for up to
 	f.StringVar(&o.admin, "admin-addr", "127.0.0.1:9004", "`ADDR` of the admin API, or unix:/PATH; empty = off; beats listen.admin")
 	f.StringVar(&o.page, "metrics-addr", ":9090", "`ADDR` of the Prometheus page; beats listen.metrics")
 	f.StringVar(&o.endpointsFile, "endpoints-file", "", "EDS `FILE` kept for Envoy; beats envoy.endpoints_file")
+	f.StringVar(&o.decisions, "record-decisions", "", "record what is decided to `FILE`, for replay --decisions; beats decisions.file")
 	f.BoolVar(&o.strictModels, "strict-models", false, "refuse unknown models with 404; beats strict_models")
 	f.DurationVar(&o.drain, "drain-timeout", 25*time.Second, "how long open streams may go on after SIGTERM; beats drain_timeout")
 	f.StringVar(&o.RequestBodyMode, "request-body-mode", "auto", "body mode of a proxy that does not state its own: auto, none, streamed, buffered, buffered-partial, full-duplex")
@@ -86,6 +92,7 @@ first SIGTERM or SIGINT turns readiness off and lets open streams end, for up to
 	f.BoolVar(&o.EmitScores, "emit-endpoint-scores", false, "add every candidate's score to the dynamic metadata")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn, error")
 	f.StringVar(&o.logFormat, "log-format", "text", "text, json")
+	must(cmd.MarkFlagFilename("record-decisions", "eptap"))
 	enum(cmd, "request-body-mode", bodyModes)
 	enum(cmd, "end-signal", endSignals)
 	enum(cmd, "log-level", []string{"debug", "info", "warn", "error"})
@@ -126,6 +133,7 @@ func (o *serveOptions) overrides(cmd *cobra.Command) []serve.Override {
 	add("admin-addr", "listen.admin", func(c *serve.Config) { c.Listen.Admin = o.admin })
 	add("metrics-addr", "listen.metrics", func(c *serve.Config) { c.Listen.Metrics = o.page })
 	add("endpoints-file", "envoy.endpoints_file", func(c *serve.Config) { c.Envoy.EndpointsFile = o.endpointsFile })
+	add("record-decisions", "decisions.file", func(c *serve.Config) { c.Decisions.File = o.decisions })
 	add("strict-models", "strict_models", func(c *serve.Config) { c.StrictModels = o.strictModels })
 	add("drain-timeout", "drain_timeout", func(c *serve.Config) { c.Drain = o.drain })
 	return list

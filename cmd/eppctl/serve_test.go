@@ -39,7 +39,7 @@ func TestServeOverrides(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd.SetContext(t.Context())
-	if err := cmd.ParseFlags([]string{"--config", file, "--health-addr", "127.0.0.1:8", "--drain-timeout", "3s", "--fallbacks", "2"}); err != nil {
+	if err := cmd.ParseFlags([]string{"--config", file, "--health-addr", "127.0.0.1:8", "--drain-timeout", "3s", "--fallbacks", "2", "--record-decisions", "/tmp/a.eptap"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := bindEnv(cmd.Flags(), a.getenv); err != nil {
@@ -49,8 +49,8 @@ func TestServeOverrides(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := serve.Listen{ExtProc: ":1", Health: "127.0.0.1:8", Admin: "127.0.0.1:9004", Metrics: "127.0.0.1:7"}
-	if got.Listen != want || !got.StrictModels || got.Drain != 3*time.Second || opts.Fallbacks != 2 {
-		t.Errorf("listen %+v, strict %v, drain %v, fallbacks %d", got.Listen, got.StrictModels, got.Drain, opts.Fallbacks)
+	if got.Listen != want || !got.StrictModels || got.Drain != 3*time.Second || opts.Fallbacks != 2 || got.Decisions.File != "/tmp/a.eptap" {
+		t.Errorf("listen %+v, strict %v, drain %v, fallbacks %d, decisions %+v", got.Listen, got.StrictModels, got.Drain, opts.Fallbacks, got.Decisions)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
-	"github.com/eppctl/eppctl/internal/inspect/out"
 	"github.com/eppctl/eppctl/internal/sim"
 )
 
@@ -41,8 +40,11 @@ without a GPU.`,
 			if err := positive(cmd, "engines", "speedup"); err != nil {
 				return err
 			}
+			if err := needs(cmd, []need{{[]string{"engine"}, !o.Fleet.Mixed, "goes not with --mixed, which has both"}}); err != nil {
+				return err
+			}
 			o.Fleet.Engine.Kind = kind
-			ctx, stop := interruptible(cmd.Context())
+			ctx, stop := a.interruptible(cmd.Context())
 			defer stop()
 			return run(ctx, o)
 		},
@@ -64,33 +66,40 @@ without a GPU.`,
 	f.StringVar(&o.Listen.EndpointsFile, "endpoints-file", "", "EDS `FILE` named in it, for Envoy (default endpoints.json beside it)")
 	must(cmd.MarkFlagFilename("config", "yaml"))
 	must(cmd.MarkFlagFilename("endpoints-file", "json", "yaml"))
-	cmd.AddCommand(newDemo(a.streams))
+	cmd.AddCommand(newDemo(a))
 	return cmd
 }
 
-func newDemo(s *out.Streams) *cobra.Command {
+func newDemo(a *app) *cobra.Command {
 	o := sim.DemoOptions{Out: "out/demo.json"}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run one workload through Envoy, with eppctl and with round robin",
 		Long: `Start four simulated engines, serve and a real Envoy, run one multi-turn workload
 with the picker and with round robin, and print what each made of it.`,
-		Example: `  eppctl sim demo --envoy /usr/local/bin/envoy --keep`,
-		Args:    noArgs,
+		Example: `  eppctl sim demo --envoy /usr/local/bin/envoy --keep
+
+  # half as many system prompts, which fit into one engine's cache
+  eppctl sim demo --systems 8`,
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := positive(cmd, "systems"); err != nil {
+				return err
+			}
 			self, err := os.Executable()
 			if err != nil {
 				return fmt.Errorf("demo: %w", err)
 			}
 			o.Eppctl = self
-			ctx, stop := interruptible(cmd.Context())
+			ctx, stop := a.interruptible(cmd.Context())
 			defer stop()
-			return sim.Demo(ctx, o, s.Out, s.Err)
+			return sim.Demo(ctx, o, a.streams.Out, a.streams.Err)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.Envoy, "envoy", "", "the Envoy `BINARY` (default $ENVOY, then envoy on PATH)")
 	f.BoolVar(&o.Keep, "keep", false, "leave everything running until Ctrl-C")
+	f.IntVar(&o.Systems, "systems", sim.DemoSystems, "system prompts that the conversations share; an engine's cache holds eleven")
 	f.StringVar(&o.Out, "out", o.Out, "write the measured rows to `FILE`")
 	must(cmd.MarkFlagFilename("envoy"))
 	must(cmd.MarkFlagFilename("out", "json"))

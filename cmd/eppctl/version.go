@@ -7,9 +7,10 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/goccy/go-yaml"
 	"github.com/spf13/cobra"
 
+	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/recording"
 	"github.com/eppctl/eppctl/internal/inspect/out"
 	"github.com/eppctl/eppctl/internal/serve"
 )
@@ -64,7 +65,7 @@ var adapters = []adapter{
 	{"vllm", "KV events over ZeroMQ, metrics, /tokenize"},
 	{"sglang", "KV events over ZeroMQ, metrics, /tokenize"},
 	{"triton", "metrics"},
-	{"trtllm", "metrics"},
+	{"trtllm", "KV events over ZeroMQ or pulled over HTTP, metrics"},
 }
 
 type adapter struct{ engine, reads string }
@@ -76,6 +77,10 @@ type wire struct {
 	serve.Version
 	Engines  []string `json:"engines"`
 	Protocol string   `json:"protocol"`
+	// RecordingFormat is the version of .eptap files; Layouts are the forms of
+	// events that are known by name.
+	RecordingFormat int      `json:"recording_format"`
+	Layouts         []string `json:"layouts"`
 }
 
 func newVersion(a *app) *cobra.Command {
@@ -104,13 +109,13 @@ func (v identity) print(s *out.Streams, format string) error {
 	if format == "table" {
 		return v.table(s)
 	}
-	w := wire{APIVersion: serve.APIVersion, Kind: "Version", Version: v.Version, Protocol: protocol}
+	w := wire{APIVersion: serve.APIVersion, Kind: "Version", Version: v.Version, Protocol: protocol, RecordingFormat: recording.FormatVersion, Layouts: event.Layouts()}
 	for _, x := range adapters {
 		w.Engines = append(w.Engines, x.engine)
 	}
 	b, err := json.Marshal(w)
 	if err == nil && format == "yaml" {
-		b, err = yaml.JSONToYAML(b)
+		b, err = out.YAML(b)
 	} else {
 		b = append(b, '\n')
 	}
@@ -139,6 +144,7 @@ func (v identity) table(s *out.Streams) error {
 	t.Add("commit", rev)
 	t.Add("date", known(v.Date))
 	t.Add("envoy", protocol)
+	t.Add("recording", fmt.Sprintf("format %d", recording.FormatVersion))
 	for _, x := range adapters {
 		t.Add(x.engine, x.reads)
 	}
