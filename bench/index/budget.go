@@ -65,7 +65,7 @@ func (f *flood) kept(hot [][]uint32) float64 {
 		f.ix.Lookup(&block.Prompt{Model: "m", Tokens: t, Cut: -1}, &f.out)
 		for _, m := range f.out.Matches {
 			if int(m.Member) == i%budgetMembers {
-				kept += m.Depth
+				kept += int(m.Depth)
 			}
 		}
 	}

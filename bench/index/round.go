@@ -14,6 +14,7 @@ import (
 // bench holds the workloads and, by name, what every round measured.
 type bench struct {
 	small, large *fleet
+	rooted       *fleet // the small fleet with a root for each app
 	spread       *fleet // the small fleet's ranks, 16 apart: as many matches, among 1,024 ranks
 	lookups      int
 	values       map[string][]float64
@@ -31,6 +32,7 @@ func newBench(lookups int) *bench {
 	small := workload.New(64)
 	b := &bench{
 		small: newFleet(small), large: newFleet(workload.New(pod.MaxMembers)), spread: newFleet(spread(small)),
+		rooted:  newFleet(small.Apart()),
 		lookups: lookups, values: map[string][]float64{},
 	}
 	return b
@@ -58,7 +60,7 @@ func (b *bench) add(name string, v float64) { b.values[name] = append(b.values[n
 // round measures everything once. The parts take turns, so that a busy minute
 // of the machine does not hit one of them alone.
 func (b *bench) round() error {
-	for _, part := range []func() error{b.oneTier, b.twoTiers, b.smallEvents, b.largeFleet} {
+	for _, part := range []func() error{b.oneTier, b.twoTiers, b.smallEvents, b.contended, b.largeFleet} {
 		if err := part(); err != nil {
 			return err
 		}
@@ -81,11 +83,13 @@ func (b *bench) oneTier() error {
 	b.allocations(ix, f)
 	b.beside(ix, f)
 
-	b.add("steady_mix", phase.Mix(ix, f.Workload, f.Evict, false).BlocksPerSecond())
-	single := phase.Mix(ix, f.Workload, f.Evict, true)
-	b.add("steady_mix_single", single.BlocksPerSecond())
-	b.add("steady_mix_single_events", single.EventsPerSecond())
+	b.add("steady_mix", phase.Mix(ix, f.Workload, f.Evict, workload.PerEvent, 1).BlocksPerSecond())
+	b.add("steady_mix_single", phase.Mix(ix, f.Workload, f.Evict, 1, 1).BlocksPerSecond())
+	batched := phase.Mix(ix, f.Workload, f.Evict, 1, workload.Batch)
+	b.add("steady_mix_single_batched", batched.BlocksPerSecond())
+	b.add("steady_mix_single_batched_events", batched.EventsPerSecond())
 	b.add("decode_events_per_second", phase.Decode(ix, f.Workload, f.Decode).EventsPerSecond())
+	b.add("decode_batched_events_per_second", phase.Decode(ix, f.Workload, f.Steps).EventsPerSecond())
 	if err := ix.Check(f.Workload, f.one); err != nil {
 		return fmt.Errorf("after all was evicted and stored again: %w", err)
 	}
@@ -110,8 +114,8 @@ func (b *bench) smallEvents() error {
 	for _, per := range []int{4, 1} {
 		ix := product.New(b.small.Workload, false)
 		b.stored(fmt.Sprint("_", per), phase.Load(ix, b.small.Workload, false, per))
-		if ix.Refused > 0 {
-			return fmt.Errorf("%d blocks per event: %d events were not taken in full", per, ix.Refused)
+		if n := ix.Refused(); n > 0 {
+			return fmt.Errorf("%d blocks per event: %d events were not taken in full", per, n)
 		}
 	}
 	return nil

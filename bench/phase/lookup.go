@@ -50,7 +50,7 @@ func Lookup(ix Index, w *workload.Workload, picks []int, floor Floor) Lookups {
 		}
 
 		for j := workload.Shared * workload.Size; j < len(prompt); j++ {
-			prompt[j] ^= 0x10000
+			prompt[j] ^= workload.Foreign
 		}
 		timed(&l.Miss, lookup)
 	}

@@ -17,6 +17,9 @@ type Index interface {
 	Store(s *workload.Stretch)
 	// Remove tells that the rank no longer has these blocks on that tier.
 	Remove(rank int, host bool, aliases []uint64)
+	// Send ends a batch: what was told since the last one came in one message of
+	// one rank, and counts when Send returns.
+	Send()
 	// Drop removes all that a rank has.
 	Drop(rank int)
 	// Lookup finds who has how much of a prompt.
@@ -29,20 +32,23 @@ type Index interface {
 func Load(ix Index, w *workload.Workload, host bool, per int) Rate {
 	return rate(func(r *Rate) {
 		w.Stores(host, per, func(s *workload.Stretch) {
-			ix.Store(s)
+			tell(ix, s)
 			r.count(s.To - s.From)
 		})
 	})
 }
 
+// tell sends a batch of one store.
+func tell(ix Index, s *workload.Stretch) {
+	ix.Store(s)
+	ix.Send()
+}
+
 // Mix is what an engine with a full cache tells: each pick's tail is evicted,
 // last block first, and stored again some evictions later. At the end all is
-// back. Single evictions come as one event per block, as vLLM sends them.
-func Mix(ix Index, w *workload.Workload, picks []workload.Pick, single bool) Rate {
-	per := workload.PerEvent
-	if single {
-		per = 1
-	}
+// back. Evictions are of so many blocks per event, vLLM's of one, and so many
+// events per batch.
+func Mix(ix Index, w *workload.Workload, picks []workload.Pick, per, batch int) Rate {
 	gone := make([][]uint64, len(picks)) // what the events say; not what is measured
 	for i, p := range picks {
 		gone[i] = backwards(w.Tail(p))
@@ -50,16 +56,20 @@ func Mix(ix Index, w *workload.Workload, picks []workload.Pick, single bool) Rat
 	return rate(func(r *Rate) {
 		restore := func(p workload.Pick) {
 			w.Tail(p).Cut(workload.PerEvent, func(s *workload.Stretch) {
-				ix.Store(s)
+				tell(ix, s)
 				r.count(s.To - s.From)
 			})
 		}
 		for i, p := range picks {
 			rank := w.Holder(p).Rank
-			for g := gone[i]; len(g) > 0; g = g[min(per, len(g)):] {
+			for n, g := 1, gone[i]; len(g) > 0; n, g = n+1, g[min(per, len(g)):] {
 				ix.Remove(rank, false, g[:min(per, len(g))])
 				r.count(min(per, len(g)))
+				if n%batch == 0 {
+					ix.Send()
+				}
 			}
+			ix.Send()
 			if i >= workload.Window {
 				restore(picks[i-workload.Window])
 			}
@@ -79,27 +89,35 @@ func backwards(s workload.Stretch) []uint64 {
 	return b
 }
 
-// Decode lets the picked holders grow by one block per event, in turns. Their
-// tails are evicted before and complete afterwards, neither of it timed.
+// Decode lets the picked holders grow by one block per event, in turns; those of
+// one rank that follow each other make a batch. Their tails are evicted before and
+// complete afterwards, neither of it timed.
 func Decode(ix Index, w *workload.Workload, picks []workload.Pick) Rate {
 	for _, p := range picks {
 		ix.Remove(w.Holder(p).Rank, false, backwards(w.Tail(p)))
+		ix.Send()
 	}
 	r := rate(func(r *Rate) {
 		for i := range workload.Grown {
+			told := -1
 			for _, p := range picks {
 				s := w.Tail(p)
+				if s.Rank != told {
+					ix.Send()
+					told = s.Rank
+				}
 				s.From += i
 				s.To = s.From + 1
 				ix.Store(&s)
 				r.count(1)
 			}
 		}
+		ix.Send()
 	})
 	for _, p := range picks {
 		s := w.Tail(p)
 		s.From += workload.Grown
-		s.Cut(workload.PerEvent, ix.Store)
+		s.Cut(workload.PerEvent, func(s *workload.Stretch) { tell(ix, s) })
 	}
 	return r
 }
@@ -114,7 +132,8 @@ func refresh(ix Index, w *workload.Workload, picks []workload.Pick, stop *atomic
 				continue
 			}
 			ix.Remove(s.Rank, false, s.Names())
-			ix.Store(&s)
+			ix.Send()
+			tell(ix, &s)
 			r.count(s.To - s.From)
 			r.count(s.To - s.From)
 		}

@@ -35,16 +35,18 @@ func TestPhasesLeaveTheTruth(t *testing.T) {
 		s := w.Tail(p)
 		moved += 2 * (s.To - s.From) // removed and stored
 	}
-	for _, single := range []bool{false, true} {
-		if r := phase.Mix(ix, w, d.Evict, single); r.Blocks != moved || single && r.Events <= moved/2 {
+	for _, c := range []struct{ per, batch int }{{workload.PerEvent, 1}, {1, 1}, {1, workload.Batch}} {
+		if r := phase.Mix(ix, w, d.Evict, c.per, c.batch); r.Blocks != moved || c.per == 1 && r.Events <= moved/2 {
 			t.Errorf("mix: %+v, want %d blocks", r, moved)
 		}
 		check("mix")
 	}
-	if r := phase.Decode(ix, w, d.Decode); r.Blocks != len(d.Decode)*workload.Grown || r.Events != r.Blocks {
-		t.Errorf("decode: %+v", r)
+	for _, picks := range [][]workload.Pick{d.Decode, d.Steps} {
+		if r := phase.Decode(ix, w, picks); r.Blocks != len(picks)*workload.Grown || r.Events != r.Blocks {
+			t.Errorf("decode: %+v", r)
+		}
+		check("decode")
 	}
-	check("decode")
 
 	b := phase.Beside(ix, w, d.Long[:200], d.Refresh)
 	if len(b.Lookup) != 200 || b.Writer.Blocks == 0 {

@@ -19,14 +19,14 @@ const (
 	now   = int64(time.Hour) // at which everything happens
 )
 
-// Index is eppctl's index with one event and one prompt to fill.
+// Index is eppctl's index with a batch and a prompt to fill.
 type Index struct {
 	*index.Index
-	write  event.Event
+	batch  [workload.Batch]event.Event // filled in place, as the decoder does
+	n      int                         // events in it
+	rank   int                         // whose
 	prompt block.Prompt
 	found  index.Result
-	// Refused counts events that were not taken in full: there should be none.
-	Refused int
 }
 
 var _ phase.Index = (*Index)(nil)
@@ -34,16 +34,26 @@ var _ phase.Index = (*Index)(nil)
 // New returns an empty index of the workload's ranks. If sized, each rank says
 // beforehand how many blocks its engine has, as engines do in production.
 func New(w *workload.Workload, sized bool) *Index {
-	ix := &Index{
-		Index:  index.New(index.Options{Seed: seed}),
-		prompt: block.Prompt{Model: model, Cut: -1},
-	}
+	start := time.Now()
+	o := index.Options{Seed: seed, Clock: func() int64 { return int64(time.Since(start)) }}
+	ix := handle(index.New(o))
 	blocks := make([]int, w.Ranks)
 	if sized {
 		blocks = held(w)
 	}
 	for rank, n := range blocks {
 		ix.Register(pod.Member(rank), index.Owner{Model: model, Engine: pod.EngineVLLM, Blocks: n})
+	}
+	return ix
+}
+
+// Handle is the same index for one more goroutine.
+func (ix *Index) Handle() *Index { return handle(ix.Index) }
+
+func handle(shared *index.Index) *Index {
+	ix := &Index{Index: shared, prompt: block.Prompt{Model: model, Cut: -1}}
+	for i := range ix.batch {
+		ix.batch[i].BlockSize, ix.batch[i].LoRAID = workload.Size, -1
 	}
 	return ix
 }
@@ -73,27 +83,45 @@ func tier(host bool) event.Tier {
 	return event.TierGPU
 }
 
-// Store applies a store event.
+// Store adds a store to the batch.
 func (ix *Index) Store(s *workload.Stretch) {
-	e := &ix.write
-	*e = event.Event{
-		Kind: event.Stored, Tier: tier(s.Host), Hashes: s.Names(), Tokens: s.Content(),
-		BlockSize: workload.Size, LoRAID: -1,
-	}
+	e := ix.next(s.Rank)
+	e.Kind, e.Tier, e.Hashes, e.Tokens = event.Stored, tier(s.Host), s.Names(), s.Content()
 	e.Parent, e.HasParent = s.Parent()
-	ix.apply(s.Rank)
 }
 
-// Remove applies a removal.
+// Remove adds a removal to the batch.
 func (ix *Index) Remove(rank int, host bool, aliases []uint64) {
-	ix.write = event.Event{Kind: event.Removed, Tier: tier(host), Hashes: aliases}
-	ix.apply(rank)
+	e := ix.next(rank)
+	e.Kind, e.Tier, e.Hashes = event.Removed, tier(host), aliases
 }
 
-func (ix *Index) apply(rank int) {
-	if o := ix.Apply(pod.Member(rank), &ix.write, now); o.Verdict != index.Applied || o.Unknown > 0 {
-		ix.Refused++
+func (ix *Index) next(rank int) *event.Event {
+	e := &ix.batch[ix.n]
+	ix.n++
+	ix.rank = rank
+	return e
+}
+
+// Send applies the batch.
+func (ix *Index) Send() {
+	ix.ApplyBatch(pod.Member(ix.rank), ix.batch[:ix.n], now)
+	ix.n = 0
+}
+
+// Refused counts events that were not taken in full, and hashes that were not
+// known: there should be none.
+func (ix *Index) Refused() (n uint64) {
+	for rank := range pod.Member(pod.MaxMembers) {
+		s, _ := ix.Member(rank)
+		for v, times := range s.Verdicts {
+			if index.Verdict(v) != index.Applied {
+				n += times
+			}
+		}
+		n += s.Unknown
 	}
+	return n
 }
 
 // Drop removes a rank.
@@ -109,7 +137,7 @@ func (ix *Index) Lookup(tokens []uint32) {
 func (ix *Index) Depth(rank int) workload.Truth {
 	for i := range ix.found.Matches {
 		if m := &ix.found.Matches[i]; int(m.Member) == rank {
-			return workload.Truth{GPU: m.Fastest[event.TierGPU], Depth: m.Depth}
+			return workload.Truth{GPU: int(m.Fastest[event.TierGPU]), Depth: int(m.Depth)}
 		}
 	}
 	return workload.Truth{}
@@ -123,8 +151,8 @@ func (ix *Index) Check(w *workload.Workload, truths []workload.Truth) error {
 	if n := phase.Wrong(ix, w, truths); n > 0 {
 		return fmt.Errorf("%d of %d depths are wrong", n, len(truths))
 	}
-	if ix.Refused > 0 {
-		return fmt.Errorf("%d events were not taken in full", ix.Refused)
+	if n := ix.Refused(); n > 0 {
+		return fmt.Errorf("%d events were not taken in full", n)
 	}
 	return nil
 }

@@ -38,8 +38,8 @@ func own(args []string) error {
 	}
 	m := measure(d, lookups, product.Floor(d.Workload), fresh)
 	// Less work is no speed.
-	if n := m["wrong_depths"] + m["wrong_depths_after"]; n > 0 || ix.Refused > 0 {
-		return fmt.Errorf("%v depths are wrong, %d events were not taken in full", n, ix.Refused)
+	if n := m["wrong_depths"] + m["wrong_depths_after"]; n > 0 || ix.Refused() > 0 {
+		return fmt.Errorf("%v depths are wrong, %d events were not taken in full", n, ix.Refused())
 	}
 	return json.NewEncoder(os.Stdout).Encode(m)
 }

@@ -1,6 +1,9 @@
 package workload
 
-import "math/rand/v2"
+import (
+	"math/rand/v2"
+	"slices"
+)
 
 // Pick is one holder of one conversation.
 type Pick struct{ Conversation, Holder int }
@@ -12,6 +15,7 @@ type Draws struct {
 	Refresh     []Pick // whose last blocks a writer removes and stores again
 	Evict       []Pick // whose tails a full cache evicts, and later gets back
 	Decode      []Pick // who grows block by block
+	Steps       []Pick // the same for many sequences of each rank, rank after rank
 }
 
 const (
@@ -19,7 +23,14 @@ const (
 	refreshes = 1 << 16
 	evictions = 2000
 	decoders  = 256
+	// perStep sequences of a rank fill a block in one step of its engine: of 256
+	// that run, vLLM's default, one in Size.
+	perStep = 16
 )
+
+// Batch is the largest number of events in one batch: what an engine says of one
+// step. A prefill of 4,096 tokens into a full cache evicts as many blocks.
+const Batch = 256
 
 // Window is how many evictions lie between one and the return of its blocks.
 const Window = 64
@@ -37,7 +48,28 @@ func (w *Workload) Draw() *Draws {
 	r = rand.New(rand.NewPCG(3, 4))
 	d.Evict = w.distinct(r, evictions, Window, Shared+1)
 	d.Decode = w.distinct(r, decoders, decoders, Shared+Grown)
+	d.Steps = w.steps(rand.New(rand.NewPCG(7, 8)))
 	return d
+}
+
+// steps draws up to perStep picks of every rank and lists them rank after rank.
+func (w *Workload) steps(r *rand.Rand) []Pick {
+	var all, list []Pick
+	for c := range w.Conversations {
+		for h := range w.Conversations[c].Holders {
+			all = append(all, Pick{c, h})
+		}
+	}
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	n := make([]int, w.Ranks)
+	for _, p := range all {
+		if h := w.Holder(p); h.GPU >= Shared+Grown && n[h.Rank] < perStep {
+			n[h.Rank]++
+			list = append(list, p)
+		}
+	}
+	slices.SortStableFunc(list, func(a, b Pick) int { return w.Holder(a).Rank - w.Holder(b).Rank })
+	return list
 }
 
 func (w *Workload) lookups(blocks int) []int {

@@ -15,7 +15,7 @@ import (
 //	"eppbench" ranks:u32
 //	conversations: n × { tokens:[u32] aliases:[u64] holders: n × {rank gpu host:u32} }
 //	order, short, long: [u32]
-//	refresh, evict, decode: n × {conversation holder:u32}
+//	refresh, evict, decode, steps: n × {conversation holder:u32}
 //	one tier, two tiers: n × {gpu depth:u32}, see Truths
 const magic = "eppbench"
 
@@ -87,7 +87,7 @@ func (c *coder) dump(d *Dump) {
 	for _, l := range []*[]int{&d.Order, &d.Short, &d.Long} {
 		list(c, l, c.number)
 	}
-	for _, l := range []*[]Pick{&d.Refresh, &d.Evict, &d.Decode} {
+	for _, l := range []*[]Pick{&d.Refresh, &d.Evict, &d.Decode, &d.Steps} {
 		list(c, l, func(p *Pick) {
 			c.number(&p.Conversation)
 			c.number(&p.Holder)

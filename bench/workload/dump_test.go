@@ -44,7 +44,7 @@ func TestTruths(t *testing.T) {
 func TestDumpReadsBack(t *testing.T) {
 	w := small()
 	d := &Dump{Workload: w, Draws: &Draws{
-		Short: []int{1, 0}, Long: []int{0}, Refresh: []Pick{{0, 1}}, Evict: []Pick{{1, 0}, {0, 0}}, Decode: []Pick{{0, 1}},
+		Short: []int{1, 0}, Long: []int{0}, Refresh: []Pick{{0, 1}}, Evict: []Pick{{1, 0}, {0, 0}}, Decode: []Pick{{0, 1}}, Steps: []Pick{{0, 0}, {1, 0}},
 	}, OneTier: w.Truths(false), TwoTiers: w.Truths(true)}
 	path := filepath.Join(t.TempDir(), "dump")
 	if err := d.Write(path); err != nil {

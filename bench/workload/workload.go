@@ -7,6 +7,7 @@ package workload
 import (
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/zeebo/xxh3"
 )
@@ -29,6 +30,8 @@ const (
 	firstAlias        uint64 = 99
 	// PerEvent is the number of blocks in one store event.
 	PerEvent = 32
+	// Foreign, put into a token by exclusive or, makes one that no conversation has there.
+	Foreign = 0x10000
 )
 
 // Workload is the traffic of a fleet.
@@ -75,6 +78,22 @@ func New(ranks int) *Workload {
 	}
 	w.Order = g.Perm(len(w.Conversations))
 	return w
+}
+
+// Apart is the workload with a root of its own for each app: the first token of
+// its prompts and all aliases differ from those of the others.
+func (w *Workload) Apart() *Workload {
+	a := &Workload{Ranks: w.Ranks, Order: w.Order}
+	for i, c := range w.Conversations {
+		app := i / (shortPer + longPer)
+		c.Tokens, c.Aliases = slices.Clone(c.Tokens), slices.Clone(c.Aliases)
+		c.Tokens[0] = vocabulary + uint32(app)
+		for k := range c.Aliases {
+			c.Aliases[k] ^= uint64(app) << 56
+		}
+		a.Conversations = append(a.Conversations, c)
+	}
+	return a
 }
 
 type generator struct{ *rand.Rand }

@@ -8,7 +8,7 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// The published check values of the workload: a program that agrees with them
+// IX-90, the published check values of the workload: a program that agrees with them
 // measures the same traffic.
 func TestCheckValues(t *testing.T) {
 	w := New(64)

@@ -43,6 +43,7 @@ pub struct Dump {
     pub refresh: Vec<Pick>,
     pub evict: Vec<Pick>,
     pub decode: Vec<Pick>,
+    pub steps: Vec<Pick>,
     pub one_tier: Vec<Truth>,
     pub two_tiers: Vec<Truth>,
 }
@@ -109,6 +110,7 @@ impl Dump {
             refresh: r.picks()?,
             evict: r.picks()?,
             decode: r.picks()?,
+            steps: r.picks()?,
             one_tier: r.truths()?,
             two_tiers: r.truths()?,
         })

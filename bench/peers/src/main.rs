@@ -102,7 +102,17 @@ fn one_tier(
         "mix_single",
         phase::mix(w, d, &d.evict, true).blocks_per_second(),
     );
+    // Neither has a call for a batch: what a batch is of ours comes as the same
+    // events in the same order.
+    r.add(
+        "mix_single_batched",
+        phase::mix(w, d, &d.evict, true).blocks_per_second(),
+    );
     r.add("decode", phase::decode(w, d, &d.decode).events_per_second());
+    r.add(
+        "decode_batched",
+        phase::decode(w, d, &d.steps).events_per_second(),
+    );
     let (mut reader, writer) = phase::beside(x, w, d, &d.long[..lookups.min(d.long.len())]);
     r.add("beside_writer_lookup_2048", reader.micros(0.5));
     r.add("beside_reader_writer", writer.blocks_per_second());
