@@ -7,37 +7,82 @@ BIN         ?= bin/eppctl
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 LDFLAGS     := -X main.version=$(VERSION) -X main.commit=$(shell git rev-parse HEAD 2>/dev/null) -X main.date=$(shell git log -1 --format=%cI 2>/dev/null)
 
-# What the end-to-end parts need beside Go: an Envoy, and a python3 with libzmq.
-WITH_DEPS = set -e; ENVOY=$$(scripts/envoy.sh); py=$$(scripts/python.sh); \
-	export ENVOY PYTHONPATH=$$py$${py:+:}$$PYTHONPATH;
+# What the end-to-end parts need beside Go: an Envoy, a tmux, and a python3 with libzmq.
+WITH_DEPS = set -e; ENVOY=$$(scripts/envoy.sh); TMUX_BIN=$$(scripts/tmux.sh); py=$$(scripts/python.sh); tok=$$(scripts/tokenizers.sh); hub=$$(scripts/huggingface-hub.sh); \
+	export ENVOY TMUX_BIN PYTHONPATH=$$py$${py:+:}$$tok:$$hub:$$PYTHONPATH;
+
+# What tests run beside those, from Debian: PROGRAM:PACKAGE.
+PROGRAMS := buildah:buildah zsh:zsh fish:fish mandoc:mandoc groff:groff-base /usr/share/bash-completion/bash_completion:bash-completion
+WITH_PROGRAMS = for p in $(PROGRAMS); do scripts/debian.sh $${p%:*} $${p\#*:} >/dev/null || exit; done;
 
 .DEFAULT_GOAL := help
 .PHONY: help build deps test race bench fuzz lint gen check demo
 
 help: ## list the verbs
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-18s%s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-24s%s\n", $$1, $$2}' Makefile
 
 build: ## build bin/eppctl, one static file
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN) ./cmd/eppctl
 
-deps: ## fetch what tests and demo need: Go modules, Envoy, pyzmq (into .cache/)
+.PHONY: image image-context
+PLATFORM ?= linux/$(shell go env GOARCH)
+CONTEXT  ?= out/image
+IMAGE    ?= eppctl:$(VERSION)
+image: image-context ## build the container image IMAGE for PLATFORM, with buildah (apt-get, as root)
+	@buildah=$$(scripts/debian.sh buildah) && "$$buildah" build --platform $(PLATFORM) --tag $(IMAGE) --file Dockerfile $(CONTEXT)
+
+image-context: ## lay out what Dockerfile copies into CONTEXT, for another builder
+	@mkdir -p $(CONTEXT)/out
+	go run ./scripts/roots > $(CONTEXT)/out/ca-certificates.crt
+	@GOOS=linux GOARCH=$(notdir $(PLATFORM)) $(MAKE) --no-print-directory build BIN=$(CONTEXT)/$(PLATFORM)/eppctl
+
+.PHONY: release-check
+release-check: ## build all of a release, publish nothing, and install the packages into roots of their own (as root; some minutes; not in CI)
+	@set -e; tools=$$(scripts/goreleaser.sh); export PATH="$$tools:$$PATH"; \
+		goreleaser check; \
+		goreleaser release --snapshot --clean --skip=publish,docker; \
+		go vet -tags packages ./internal/release; \
+		go test -count=1 -tags packages -run 'TestDeb|TestRPM|TestArchives' ./internal/release
+
+deps: ## fetch what tests and demo need: Go modules, Envoy, pyzmq, Jinja2 (into .cache/), tmux and others (apt-get, as root)
 	go mod download
-	@$(WITH_DEPS) echo "envoy: $$ENVOY"
+	@$(WITH_PROGRAMS) $(WITH_DEPS) echo "envoy: $$ENVOY"
 
 demo: build ## 4 simulated engines, serve and Envoy under load (KEEP=1 leaves them running)
 	@$(WITH_DEPS) $(BIN) sim demo $(if $(KEEP),--keep)
 
 test: ## everything, end to end through a real Envoy and a real libzmq included
-	@$(WITH_DEPS) go test ./...
+	@$(WITH_PROGRAMS) $(WITH_DEPS) go test ./...
 	@go -C bench test ./...
 
+.PHONY: test-engine
+test-engine: build ## a real vLLM or SGLang behind serve: predicted against reported tokens (EPPCTL_ENGINE_ENV=DIR; not in CI)
+	@scripts/test-engine.sh
+
 race: ## the same under the race detector
-	@$(WITH_DEPS) go test -race ./...
+	@$(WITH_PROGRAMS) $(WITH_DEPS) go test -race ./...
 
 bench: ## print the speed table and write out/bench.json
 	@go run ./scripts/benchtab
 
-.PHONY: bench-index bench-index-peers
+.PHONY: bench-decide
+bench-decide: ## a whole decision beside a bare loop over its rows, into out/bench-decide.json
+	@go run ./scripts/benchtab -decide
+
+.PHONY: bench-feed
+bench-feed: ## a KV event from socket to index beside libzmq's C subscriber, into out/bench-feed.json
+	@set -e; py=$$(scripts/python.sh); export PYTHONPATH=$$py$${py:+:}$$PYTHONPATH; \
+		go -C bench run ./feed -out $(CURDIR)/out/bench-feed.json $(FEED_FLAGS)
+
+.PHONY: bench-feed-profile
+bench-feed-profile: ## where a KV event of 2 kB spends its time, into docs/profiles
+	@mkdir -p out docs/profiles
+	@go -C bench build -o $(CURDIR)/out/bench-feed ./feed
+	@set -e; py=$$(scripts/python.sh); export PYTHONPATH=$$py$${py:+:}$$PYTHONPATH; \
+		{ echo "make bench-feed-profile"; echo; out/bench-feed -only 2kB -scale 2 -profile out/feed-2kB.pprof; echo; \
+		go tool pprof -top -cum -nodecount=60 out/bench-feed out/feed-2kB.pprof; } > docs/profiles/feed-2kB.txt
+
+.PHONY: bench-index bench-index-peers bench-index-profile
 PEERS_PROFILE ?= release
 bench-index: ## the KV index beside its own hash floor, into out/bench-index.json
 	@go -C bench run ./index -out $(CURDIR)/out/bench-index.json
@@ -46,6 +91,32 @@ bench-index-peers: ## the same traffic through two Rust indexes too (needs cargo
 	@cargo build --quiet --profile $(PEERS_PROFILE) --locked --manifest-path bench/peers/Cargo.toml --target-dir out/cargo
 	@go -C bench run ./rounds -peers $(CURDIR)/out/cargo/$(PEERS_PROFILE)/peers -dump $(CURDIR)/out/bench-index.dump \
 		-out $(CURDIR)/out/bench-index-peers.json $(PEERS_FLAGS)
+
+PROFILES ?= load mix mix_single decode hot_1024
+bench-index-profile: ## where the index spends its time, per phase, into docs/profiles
+	@mkdir -p out docs/profiles
+	@go -C bench build -o $(CURDIR)/out/profile ./profile
+	@for p in $(PROFILES); do out/profile -phase $$p -out out/index-$$p.pprof && \
+		{ echo "make bench-index-profile PROFILES=$$p"; echo; \
+		go tool pprof -top -nodecount=30 -tagfocus phase=$$p -focus 'phase.rate$$|Index..Lookup$$|Purge$$' out/profile out/index-$$p.pprof; } \
+		> docs/profiles/index-$$p.txt; done
+
+.PHONY: bench-tokenizer test-tokenizer-fetched
+bench-tokenizer: ## the native tokenizer beside HF tokenizers and fastokens, into out/bench-tokenizer.json
+	@scripts/tokenizer-data.sh models corpus
+	@PYTHONPATH=$$(scripts/tokenizers.sh) go run ./scripts/tokbench $(TOKBENCH_FLAGS)
+
+test-tokenizer-fetched: ## the tokenizer's tests over vocabularies that may not be committed too
+	@set -e; data=$$(scripts/tokenizer-data.sh models); export PYTHONPATH=$$(scripts/tokenizers.sh); \
+	TOKENIZER_MODELS=$$data/models go test -timeout 60m ./internal/core/tokenizer/...
+
+.PHONY: recordings
+recordings: build ## drive explain, top and tap beside the demo, into docs/img: recordings and pictures
+	@scripts/recordings.sh
+
+.PHONY: eval
+eval: ## policies on the simulated fleet beside each other, into out/eval.json, out/eval.md and docs/eval.md (some minutes)
+	@go run ./scripts/evaltab $(EVAL_FLAGS)
 
 fuzz: ## each fuzz target for FUZZTIME (10s)
 	scripts/fuzz.sh $(FUZZTIME)

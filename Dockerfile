@@ -1,0 +1,11 @@
+# The image: one static binary, the authorities that it trusts, and nothing else.
+# `make image` lays the two files out and builds it; goreleaser does the same for
+# every platform.
+FROM scratch
+ARG TARGETPLATFORM
+COPY out/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+COPY $TARGETPLATFORM/eppctl /usr/bin/eppctl
+USER 65532:65532
+# ext_proc, gRPC health, metrics. The admin API listens on loopback.
+EXPOSE 9002 9003 9090
+ENTRYPOINT ["/usr/bin/eppctl"]

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/eppctl/eppctl/internal/core/tokenizer/native"
+)
+
+// ownPhases are measured of our own encoder only; the unit of each.
+var ownPhases = map[string]string{
+	"second_turn_vs_first": "ratio", "growth_letter": "ratio", "growth_blanks": "ratio", "growth_random": "ratio",
+	"allocations": "per call",
+}
+
+// growth is the time for one piece of 128 kB over that for 64 kB.
+func growth(encode func(string) []uint32) (out []sample) {
+	r := rand.New(rand.NewPCG(1, 2))
+	random := make([]byte, large)
+	for i := range random {
+		random[i] = 'a' + byte(r.IntN(26))
+	}
+	for name, s := range map[string]string{
+		"growth_letter": strings.Repeat("a", large), "growth_blanks": strings.Repeat(" ", large), "growth_random": string(random),
+	} {
+		half, whole := time(encode, s[:large/2]), time(encode, s)
+		out = append(out, sample{Phase: name, Value: whole / half})
+	}
+	return out
+}
+
+// time is the best of five, in seconds.
+func time(encode func(string) []uint32, s string) float64 {
+	best := math.Inf(1)
+	for range warmTimes {
+		start := cpu()
+		encode(s)
+		best = min(best, cpu()-start)
+	}
+	return best
+}
+
+// conversation is about 100 000 tokens of English.
+const conversation = 450_000
+
+// turns encodes a conversation and then the same with one more turn, through the cache
+// of chunks.
+func turns(tok *native.Tokenizer, text string) []sample {
+	var ratios []float64
+	for k := range warmTimes {
+		c := native.NewCache(tok, 64<<20)
+		at := k * small
+		for !utf8.RuneStart(text[at]) {
+			at++
+		}
+		first := strings.ToValidUTF8(text[at:at+conversation], "")
+		second := first + " And one more turn." + strings.ToValidUTF8(text[:2*small], "")
+		start := cpu()
+		c.Encode(first, true)
+		middle := cpu()
+		c.Encode(second, true)
+		ratios = append(ratios, (cpu()-middle)/(middle-start))
+	}
+	return []sample{{Phase: "second_turn_vs_first", Value: median(ratios)}}
+}
+
+// allocations is how many a warm call makes.
+func allocations(encode func(string) []uint32, text string) sample {
+	text = strings.ToValidUTF8(text, "")
+	encode(text)
+	const calls = 20
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range calls {
+		encode(text)
+	}
+	runtime.ReadMemStats(&after)
+	return sample{Phase: "allocations", Value: float64(after.Mallocs-before.Mallocs) / calls}
+}
