@@ -145,7 +145,7 @@ func TestBodiesShareABudget(t *testing.T) {
 func TestExplanationsStandAside(t *testing.T) {
 	r := newRig(t, rigOptions{})
 	a := newAdmin(r.picker, Version{}, quietLog())
-	r.picker.aside <- struct{}{} // one is under way
+	r.picker.slots.aside <- struct{}{} // one is under way
 	body := string(completion("m", ids(1, 6400)))
 	var wg sync.WaitGroup
 	codes := make([]int, adminInFlight)
@@ -155,7 +155,7 @@ func TestExplanationsStandAside(t *testing.T) {
 		})
 	}
 	waitFor(t, "all explanations wait", func() bool { return len(a.slots) == adminInFlight })
-	if n := len(r.picker.slots); n != 0 {
+	if n := len(r.picker.slots.all); n != 0 {
 		t.Errorf("%d slots of the picks are taken", n)
 	}
 	r.route([]byte(body))
@@ -165,21 +165,21 @@ func TestExplanationsStandAside(t *testing.T) {
 	if w := serveAdmin(a, "POST", "/v1/explain?path="+completionsPath, body); w.Code != http.StatusTooManyRequests {
 		t.Errorf("one more: %d", w.Code)
 	}
-	<-r.picker.aside
+	<-r.picker.slots.aside
 	wg.Wait()
 	for _, code := range codes {
 		if code != 200 {
 			t.Errorf("codes %v", codes)
 		}
 	}
-	if len(r.picker.aside)+len(r.picker.slots)+len(a.slots) != 0 {
+	if len(r.picker.slots.aside)+len(r.picker.slots.all)+len(a.slots) != 0 {
 		t.Error("a slot leaked")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
-	r.picker.aside <- struct{}{}
-	if r.picker.enter(ctx, &ask{Aside: true}) || len(r.picker.slots) != 0 {
+	r.picker.slots.aside <- struct{}{}
+	if r.picker.slots.enter(ctx, true) || len(r.picker.slots.all) != 0 {
 		t.Error("an explanation went past the one under way")
 	}
-	<-r.picker.aside
+	<-r.picker.slots.aside
 }

@@ -815,7 +815,7 @@ func (faulty) Tokenize(context.Context, tokenizer.Text) (tokenizer.Result, error
 func TestPanicIsOneRequests(t *testing.T) {
 	t.Run("EU-10/internal", func(t *testing.T) {
 		r := newRig(t, rigOptions{provider: faulty{}})
-		for range 2 * cap(r.picker.slots) {
+		for range 2 * cap(r.picker.slots.all) {
 			got := r.ask(reqHeaders(fullDuplex, false, completionsPath), reqBody([]byte(`{"model":"m","prompt":"x"}`), true))
 			wantKinds(t, got, "immediate 500")
 			checkError(t, got[0].GetImmediateResponse(), "api_error", "internal_error", nil)

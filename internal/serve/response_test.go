@@ -118,13 +118,13 @@ func TestResponseHeadersDoNotQueueBehindPicks(t *testing.T) {
 		for range 2000 {
 			<-g.asked
 		}
-		for range cap(r.picker.slots) {
-			r.picker.slots <- struct{}{}
+		for range cap(r.picker.slots.all) {
+			r.picker.slots.all <- struct{}{}
 		}
 		c.send(sse())
 		wantKinds(t, []*extproc.ProcessingResponse{c.recv()}, "resp-headers")
-		for range cap(r.picker.slots) {
-			<-r.picker.slots
+		for range cap(r.picker.slots.all) {
+			<-r.picker.slots.all
 		}
 		close(g.open)
 		wantKinds(t, c.rest(), "")

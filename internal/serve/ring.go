@@ -156,17 +156,6 @@ func (r *ring) some() []string {
 	return ids
 }
 
-// stamp writes a time as Explanation.At has it.
-func stamp(t time.Time) string { return t.Format("2006-01-02T15:04:05.000000000Z07:00") }
-
-func explained(c *pick.Card, took time.Duration) *pick.Explanation {
-	x := c.Explanation()
-	x.At = stamp(wall(c.Now))
-	us := float64(took.Nanoseconds()) / 1e3
-	x.DecideUs = &us
-	return x
-}
-
 // recentBytes bounds the list of recent decisions, about as it is written.
 const recentBytes = 1 << 20
 

@@ -1,47 +1,14 @@
 package serve
 
 import (
-	"net/http"
 	"net/netip"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
-	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/prompt"
 	"github.com/eppctl/eppctl/internal/core/reason"
 )
-
-// ask is what one stream has learned about its request when it picks.
-type ask struct {
-	Head   Head
-	Subset *pick.Subset
-	Body   []byte
-	// Plain is a compressed Body as text, once picked; nil = it is not compressed,
-	// or cannot be read.
-	Plain []byte
-	// NewID marks a request id that we made.
-	NewID bool
-	// Aside marks an explanation: it shares one slot with all others.
-	Aside bool
-	// ShowIDs: whoever asks for an explanation wants to see the token ids.
-	ShowIDs bool
-	// Tokenizer names who gave the token ids, once picked.
-	Tokenizer string
-	// Doubtful: the ids are not sure for what the request holds, once picked.
-	Doubtful bool
-	// Why says why Body is no prompt (there was none, or not all of it);
-	// None = Body is whole.
-	Why reason.Code
-	// Bodyless marks a request that ends with its headers; Fixed one whose body
-	// the proxy lets nobody change.
-	Bodyless, Fixed bool
-	// Rewrite is what the body needs to name the model that the pods serve, once
-	// picked; Misnamed says that it needs something and stays as it is.
-	Rewrite  *rewrite
-	Misnamed bool
-}
 
 // running is a request that was routed: what the stream reports back about it.
 // All methods may be called at any time and more than once.
@@ -79,16 +46,6 @@ type stream struct {
 	bodyDone bool    // end of the request body, or of the headers without one
 	pending  int     // STREAMED: body messages still to be answered
 	resp     response
-}
-
-// response is what the response side has shown so far.
-type response struct {
-	headers bool         // response headers came and were answered
-	sse     bool         // the response is an event stream
-	beyond  bool         // a body or trailers came behind them
-	done    bool         // its end was seen
-	names   *renamer     // the client asked for the model by another name
-	usage   *usageReader // the body is shown and can be read
 }
 
 // step handles one message.
@@ -302,154 +259,4 @@ func (s *stream) answerBuffered(body []byte, cut bool) {
 		}
 		s.release()
 	}
-}
-
-// hold keeps body bytes until the pick. The first piece is kept as it came, so
-// that a body of one message is never copied; later ones are appended. The
-// buffer grows to what content-length announces, but never beyond four times what
-// has come, so that an announcement costs no memory.
-func (s *stream) hold(piece []byte) bool {
-	if s.unread { // never held: uploads may be larger than any prompt
-		return true
-	}
-	held := s.ask.Body
-	if len(held)+len(piece) > s.limit {
-		s.refuse(tooLarge(s.limit))
-		return false
-	}
-	if len(held) == 0 {
-		s.ask.Body = piece
-		return true
-	}
-	if need := len(held) + len(piece); need > cap(held) {
-		grown := make([]byte, len(held), s.room(need))
-		copy(grown, held)
-		held = grown
-	}
-	s.ask.Body = append(held, piece...)
-	return true
-}
-
-func (s *stream) room(need int) int {
-	told := int(min(s.ask.Head.Length, int64(s.limit)))
-	if told >= need {
-		return min(told, 4*need)
-	}
-	return 2 * need
-}
-
-// release gives up the held body. What is left of a rewrite are the names.
-func (s *stream) release() {
-	s.ask.Body, s.ask.Plain = nil, nil
-	if s.ask.Rewrite != nil {
-		s.ask.Rewrite.plain = nil
-	}
-}
-
-// bodyOr is why when a body came, NoBody when none did.
-func (s *stream) bodyOr(why reason.Code) reason.Code {
-	if len(s.ask.Body) == 0 {
-		return reason.NoBody
-	}
-	return why
-}
-
-// responseHeaders answers before anything else: the proxy's message timeout
-// bounds this answer in every mode, and missing it turns a response that the
-// engine has begun into a 504.
-func (s *stream) responseHeaders(h *extproc.HttpHeaders, md *corev3.Metadata) {
-	s.resp.names = s.renames()
-	s.send(responseHeadersAnswer(s.resp.names != nil))
-	s.resp.headers = true
-	if s.plan.observe && s.waiting() { // the request body is not shown to us
-		s.decide(s.bodyOr(reason.BodyCut))
-	}
-	r := readReply(h, md)
-	r.unseen = s.plan.response == modeNone || s.plan.assumed
-	s.resp.sse = r.sse
-	if r.encoded {
-		s.resp.names = nil
-	} else if r.code == http.StatusOK {
-		s.resp.usage = &usageReader{}
-	}
-	if s.run == nil {
-		return
-	}
-	if r.servedBy.IsValid() {
-		s.run.served(r.servedBy)
-	}
-	s.run.status(r)
-	if h.GetEndOfStream() {
-		s.over()
-	}
-}
-
-// renames returns what puts the client's own name for the model back, where the
-// response passes through us.
-func (s *stream) renames() *renamer {
-	if s.run == nil || !s.plan.returns() {
-		return nil
-	}
-	w := s.run.answer().Rewrite
-	if w == nil || w.asked == "" {
-		return nil
-	}
-	return &renamer{served: w.served, asked: w.asked}
-}
-
-func (s *stream) responseBody(b *extproc.HttpBody) {
-	s.resp.beyond = s.resp.headers
-	body, end := b.GetBody(), b.GetEndOfStream()
-	if s.plan.returns() {
-		s.pass(body, end)
-	} else {
-		s.send(responseBodyAnswer())
-	}
-	if s.resp.usage != nil {
-		s.resp.usage.add(body)
-	}
-	if s.run != nil && len(body) > 0 {
-		s.run.content()
-	}
-	if end {
-		s.over()
-	}
-}
-
-// pass returns response bytes to the proxy, which keeps none.
-func (s *stream) pass(body []byte, end bool) {
-	if s.resp.names != nil {
-		if body = s.resp.names.next(body, end); len(body) == 0 && !end {
-			return
-		}
-	}
-	chunks(body, end, func(piece []byte, eos bool) { s.send(streamedResponse(piece, eos)) })
-}
-
-// responseTrailers end a body that had no end of stream of its own.
-func (s *stream) responseTrailers() {
-	s.resp.beyond = s.resp.headers
-	if s.resp.names != nil && !s.resp.done {
-		if rest := s.resp.names.next(nil, true); len(rest) > 0 {
-			s.send(streamedResponse(rest, false))
-		}
-	}
-	s.send(responseTrailersAnswer())
-	s.over()
-}
-
-// over notes the end of the response; trailers and the end of the stream may
-// still follow.
-func (s *stream) over() {
-	s.resp.done = true
-	if s.run == nil {
-		return
-	}
-	if s.resp.usage != nil {
-		if u, told := s.resp.usage.result(); told {
-			s.run.spent(u)
-		}
-		s.resp.usage = nil
-	}
-	s.run.end()
 }

@@ -50,10 +50,10 @@ func suppositions(q url.Values) (*pick.WhatIf, error) {
 // asked as well, and it takes the one place that explanations have: it is some hundred
 // decisions.
 func (p *Picker) reason(ctx context.Context, x *pick.Explanation, c *pick.Card, w *pick.WhatIf) (err error) {
-	if !occupy(ctx, p.aside) {
+	if !occupy(ctx, p.slots.aside) {
 		return ctx.Err()
 	}
-	defer func() { <-p.aside }()
+	defer func() { <-p.slots.aside }()
 	x.Flip = c.ExplainFlips()
 	if w != nil {
 		x.WhatIf, err = c.ExplainWhatIf(w)
