@@ -22,6 +22,8 @@ type serveOptions struct {
 	strictModels                 bool
 	drain                        time.Duration
 	logLevel, logFormat          string
+	printConfig                  bool
+	format                       string
 
 	serve.Options
 }
@@ -51,6 +53,9 @@ first SIGTERM or SIGINT turns readiness off and lets open streams end, for up to
   eppctl serve --config eppctl.yaml --record-decisions /var/lib/eppctl/decisions.eptap
   eppctl replay --decisions /var/lib/eppctl/decisions.eptap --weight kv=2
 
+  # what would be in force, and where does each value come from?
+  eppctl serve --config eppctl.yaml --print-config
+
   # is the file right, and does every pod answer?
   eppctl check --config eppctl.yaml`,
 		Args: noArgs,
@@ -65,6 +70,9 @@ first SIGTERM or SIGINT turns readiness off and lets open streams end, for up to
 			cfg, err := a.loadConfig(o.config, o.overrides(cmd)...)
 			if err != nil {
 				return err
+			}
+			if o.printConfig {
+				return o.printed(cmd, cfg).print(a.streams, o.format)
 			}
 			ctx, stop := serveSignals(cmd.Context(), log)
 			defer stop()
@@ -92,11 +100,14 @@ first SIGTERM or SIGINT turns readiness off and lets open streams end, for up to
 	f.BoolVar(&o.EmitScores, "emit-endpoint-scores", false, "add every candidate's score to the dynamic metadata")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn, error")
 	f.StringVar(&o.logFormat, "log-format", "text", "text, json")
+	f.BoolVar(&o.printConfig, "print-config", false, "print every value in force and where it comes from, and start nothing; passwords in URLs are masked")
+	f.StringVarP(&o.format, "output", "o", "table", "of --print-config: table, json, yaml")
 	must(cmd.MarkFlagFilename("record-decisions", "eptap"))
 	enum(cmd, "request-body-mode", bodyModes)
 	enum(cmd, "end-signal", endSignals)
 	enum(cmd, "log-level", []string{"debug", "info", "warn", "error"})
 	enum(cmd, "log-format", []string{"text", "json"})
+	enum(cmd, "output", printFormats)
 	return cmd
 }
 
@@ -113,29 +124,46 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 	if err := oneOf(cmd, "end-signal", endSignals); err != nil {
 		return err
 	}
+	if err := oneOf(cmd, "output", printFormats); err != nil {
+		return err
+	}
+	if err := needs(cmd, []need{{[]string{"output"}, o.printConfig, "needs --print-config"}}); err != nil {
+		return err
+	}
 	if o.Fallbacks < 0 || o.Fallbacks > serve.MaxFallbacks {
 		return misuse(cmd, wrongValue(cmd.Flag("fallbacks"), cmd.Flag("fallbacks").Value.String(), fmt.Sprintf("0 to %d", serve.MaxFallbacks)))
 	}
 	return positive(cmd, "end-ttl")
 }
 
+// keyed are the flags that beat a key of the file.
+func (o *serveOptions) keyed() []keyedFlag {
+	return []keyedFlag{
+		{"ext-proc-addr", "listen.ext_proc", func(c *serve.Config) { c.Listen.ExtProc = o.extProc }},
+		{"health-addr", "listen.health", func(c *serve.Config) { c.Listen.Health = o.health }},
+		{"admin-addr", "listen.admin", func(c *serve.Config) { c.Listen.Admin = o.admin }},
+		{"metrics-addr", "listen.metrics", func(c *serve.Config) { c.Listen.Metrics = o.page }},
+		{"endpoints-file", "envoy.endpoints_file", func(c *serve.Config) { c.Envoy.EndpointsFile = o.endpointsFile }},
+		{"record-decisions", "decisions.file", func(c *serve.Config) { c.Decisions.File = o.decisions }},
+		{"strict-models", "strict_models", func(c *serve.Config) { c.StrictModels = o.strictModels }},
+		{"drain-timeout", "drain_timeout", func(c *serve.Config) { c.Drain = o.drain }},
+	}
+}
+
+type keyedFlag struct {
+	flag, key string
+	set       func(*serve.Config)
+}
+
 // overrides turns the flags that were given, or set by the environment, into
 // changes of the configuration.
 func (o *serveOptions) overrides(cmd *cobra.Command) []serve.Override {
 	var list []serve.Override
-	add := func(flag, key string, set func(*serve.Config)) {
-		if cmd.Flags().Changed(flag) {
-			list = append(list, serve.Override{Key: key, From: origin(cmd.Flag(flag)), Set: set})
+	for _, k := range o.keyed() {
+		if f := cmd.Flag(k.flag); f.Changed {
+			list = append(list, serve.Override{Key: k.key, From: origin(f), Set: k.set})
 		}
 	}
-	add("ext-proc-addr", "listen.ext_proc", func(c *serve.Config) { c.Listen.ExtProc = o.extProc })
-	add("health-addr", "listen.health", func(c *serve.Config) { c.Listen.Health = o.health })
-	add("admin-addr", "listen.admin", func(c *serve.Config) { c.Listen.Admin = o.admin })
-	add("metrics-addr", "listen.metrics", func(c *serve.Config) { c.Listen.Metrics = o.page })
-	add("endpoints-file", "envoy.endpoints_file", func(c *serve.Config) { c.Envoy.EndpointsFile = o.endpointsFile })
-	add("record-decisions", "decisions.file", func(c *serve.Config) { c.Decisions.File = o.decisions })
-	add("strict-models", "strict_models", func(c *serve.Config) { c.StrictModels = o.strictModels })
-	add("drain-timeout", "drain_timeout", func(c *serve.Config) { c.Drain = o.drain })
 	return list
 }
 

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/goccy/go-yaml/token"
+
 	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/pod"
 )
@@ -34,6 +36,12 @@ type Config struct {
 
 	overrides []Override
 	text      []byte
+
+	// What Values shows: the layout as it was read, where its values stood, and what a
+	// flag or variable set.
+	file   file
+	places map[string]*token.Position
+	blame  map[string]string
 }
 
 // Listen holds the addresses to listen at; "" turns a listener off.
@@ -170,6 +178,7 @@ func parseConfig(path string, text []byte, with []Override) (*Config, error) {
 		o.Set(c)
 		d.blame[o.Key] = o.From
 	}
+	c.file, c.places, c.blame = f, d.places, d.blame
 	d.check(c)
 	return c, d.err()
 }

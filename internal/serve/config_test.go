@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -400,6 +401,9 @@ func FuzzConfig(f *testing.F) {
 		}
 		if err != nil && err.Error() == "" {
 			t.Error("an error without text")
+		}
+		if _, jsonErr := json.Marshal(c.Values()); err == nil && jsonErr != nil {
+			t.Error(jsonErr)
 		}
 	})
 }
