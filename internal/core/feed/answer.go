@@ -24,7 +24,7 @@ const (
 // httpError is an answer with another status than 200.
 type httpError struct {
 	code int
-	text string // beginning of the body, one line
+	text string // beginning of the body, or where it sends on, in one line
 }
 
 func (e *httpError) Error() string {
@@ -72,7 +72,7 @@ func outcomeOf(err error) outcome {
 	case http.StatusNotImplemented:
 		return notOffered
 	}
-	if he.code >= 500 {
+	if he.code >= 500 || he.code < 400 { // a redirect that is not followed says nothing of this engine
 		return failed
 	}
 	return notOffered
@@ -82,6 +82,9 @@ func outcomeOf(err error) outcome {
 func checkStatus(resp *http.Response) error {
 	if resp.StatusCode == http.StatusOK {
 		return nil
+	}
+	if to := sentOn(resp); to != "" {
+		return &httpError{resp.StatusCode, to}
 	}
 	head, _ := io.ReadAll(io.LimitReader(resp.Body, 256))
 	return &httpError{resp.StatusCode, printable(string(head), 80)}
@@ -102,7 +105,7 @@ func askJSON(ctx context.Context, client *http.Client, to string, body []byte, i
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	resp, err := client.Do(req)
+	resp, err := send(client, req)
 	if err != nil {
 		return bare(err)
 	}

@@ -130,7 +130,7 @@ func (r *probe) web(endpoint string) bool {
 	if err != nil {
 		return false
 	}
-	resp, err := r.Client.Do(req)
+	resp, err := send(r.Client, req)
 	if err != nil {
 		return false
 	}

@@ -115,7 +115,7 @@ func (p *puller) poll(ctx context.Context) error {
 	if err != nil {
 		return &linkError{FaultDial, err}
 	}
-	resp, err := p.client.Do(req)
+	resp, err := send(p.client, req)
 	if err != nil {
 		return &linkError{pullFault(err), bare(err)}
 	}

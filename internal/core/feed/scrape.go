@@ -239,7 +239,7 @@ func fetchPage(ctx context.Context, client *http.Client, from string, maxBytes i
 		return nil, fmt.Errorf("metrics URL: %w", err)
 	}
 	req.Header.Set("Accept", scrapeAccept)
-	resp, err := client.Do(req) // the transport asks for gzip and decodes it
+	resp, err := send(client, req) // the transport asks for gzip and decodes it
 	if err != nil {
 		return nil, muteError{bare(err)}
 	}
