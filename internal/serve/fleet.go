@@ -30,24 +30,4 @@ func newFleet(c *Config) *view.Fleet {
 	}
 }
 
-// synced reports that every pod has an address and a known engine, and every
-// event stream its history, or none to be had soon.
-func synced(v *view.View) bool {
-	for _, p := range v.Pods.Pods {
-		if p.Target == "" || p.Spec.Engine == pod.EngineUnknown { // not asked yet
-			return false
-		}
-		if !hasEvents(p) {
-			continue
-		}
-		for _, m := range p.Members {
-			switch v.Sync.Get(m).State {
-			case view.NoEvents, view.Connecting, view.Syncing:
-				return false
-			}
-		}
-	}
-	return true
-}
-
 func hasEvents(p *pod.Pod) bool { return p.Spec.HasEvents() }

@@ -238,17 +238,13 @@ func (s *server) updateHosts() {
 	s.hostsErr = text
 }
 
-// startupGrace bounds how long readiness waits for the fleet: a pod that is down
-// must not keep the others from being served.
-const startupGrace = 10 * time.Second
-
-// updateReadiness turns ready once, when every pod is known and its events are
+// updateReadiness turns ready once, when the fleet is known and its events are
 // caught up, or when that has taken too long. Engines may name their event
 // sources later: the line comes again when their number changes.
 func (s *server) updateReadiness() {
 	v := s.fleet.View()
 	if !s.ready.Load() {
-		if !synced(&v) && time.Since(s.begun) < startupGrace || s.ready.Swap(true) {
+		if !startupPatience.complete(&v, time.Since(s.begun)) || s.ready.Swap(true) {
 			return
 		}
 		s.health.Ready(true)
