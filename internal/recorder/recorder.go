@@ -26,7 +26,8 @@ type Target struct {
 const FlushEvery = time.Second
 
 // Recorder writes a recording, in several files if it has to. Not for concurrent
-// use. After an error all that is left to do is End.
+// use. After an error all that is left to do is End; the file then has what was flushed
+// before, and no half record.
 type Recorder struct {
 	Target
 	header recording.Header
@@ -37,6 +38,7 @@ type Recorder struct {
 	w       *recording.Writer
 	begun   time.Time
 	flushed time.Time
+	kept    int64 // bytes of this file that are whole records, and handed on
 	past    int64 // bytes of the files before
 	files   int   // begun
 	aside   string
@@ -58,7 +60,11 @@ func Begin(t Target, h recording.Header, stdout io.Writer, now time.Time) (*Reco
 			return nil, err
 		}
 	}
-	return r, r.failed(r.begin(now))
+	if err := r.failed(r.begin(now)); err != nil {
+		_ = r.End(nil) // closes it
+		return nil, err
+	}
+	return r, nil
 }
 
 // Aside is the name that a file which was there already has now, "" = none was.
@@ -81,7 +87,7 @@ func (r *Recorder) prune() error {
 // user's alone. Its header is there at once, so that a reader can begin.
 func (r *Recorder) begin(now time.Time) (err error) {
 	to := r.stdout
-	r.awaited = true
+	r.awaited, r.kept = r.Path == "-", 0
 	if r.Path != "-" {
 		if r.file, err = os.OpenFile(r.Path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600); err != nil {
 			return err
@@ -112,7 +118,16 @@ func (r *Recorder) begin(now time.Time) (err error) {
 			return err
 		}
 	}
-	return r.w.Flush()
+	return r.handOn()
+}
+
+// handOn passes on what is buffered.
+func (r *Recorder) handOn() error {
+	if err := r.w.Flush(); err != nil {
+		return err
+	}
+	r.kept = r.w.Size()
+	return nil
 }
 
 // Write appends a record.
@@ -125,7 +140,7 @@ func (r *Recorder) Write(rec *recording.Record) error {
 func (r *Recorder) Flush() error {
 	r.flushed = time.Now()
 	r.gone = !r.awaited && !r.inPlace()
-	return r.failed(r.w.Flush())
+	return r.failed(r.handOn())
 }
 
 // inPlace reports that the path still names the file being written.
@@ -191,7 +206,14 @@ func (r *Recorder) Written() (bytes int64, files int, ok bool) {
 	return r.past + r.w.Size(), r.files, true
 }
 
+// failed takes note of the first error. What a full disk took of a record is cut off: it
+// is no use to a reader, and would be counted as lost and be there.
 func (r *Recorder) failed(err error) error {
-	r.broken = r.broken || err != nil
+	if err != nil && !r.broken {
+		r.broken = true
+		if r.file != nil && !r.awaited {
+			_ = r.file.Truncate(r.kept)
+		}
+	}
 	return err
 }

@@ -37,12 +37,15 @@ type decisions struct {
 	ended chan struct{}
 
 	// Of the goroutine.
+	target  recorder.Target
+	header  recording.Header
 	to      *recorder.Recorder
 	secret  *secret
 	fleet   *recording.Fleet // as the file has it; nil = it has none
 	policy  *pick.Policy     // whose weights that fleet has
-	broken  bool
 	account decisionsAccount
+	kept    decisionsAccount // of it, what the file has for sure
+	pause   decisionsPause
 }
 
 // decisionsAccount ends a recording of decisions.
@@ -53,6 +56,8 @@ type decisionsAccount struct {
 	Outcomes   uint64 `json:"outcomes"`
 	Dropped    uint64 `json:"dropped"`
 }
+
+func (a *decisionsAccount) records() uint64 { return a.Decisions + a.Outcomes }
 
 // recordDecisions begins a recording; nil when none is asked for.
 func recordDecisions(c *Config, p *Picker, program string) (*decisions, error) {
@@ -68,7 +73,8 @@ func recordDecisions(c *Config, p *Picker, program string) (*decisions, error) {
 	}
 	d := &decisions{
 		queue: make(chan jotted, maxJotted), met: p.met, log: p.log, index: p.fleet.Index, run: p.run, interval: c.Scrape.Interval,
-		stop: make(chan struct{}), ended: make(chan struct{}), to: to, secret: newSecret(),
+		stop: make(chan struct{}), ended: make(chan struct{}), target: t, header: h, to: to, secret: newSecret(),
+		pause:   decisionsPause{first: firstRetry},
 		account: decisionsAccount{APIVersion: APIVersion, Kind: "DecisionsAccount"},
 	}
 	if was := to.Aside(); was != "" {
@@ -115,7 +121,11 @@ func (d *decisions) write() {
 		case j := <-d.queue:
 			d.take(j)
 		case <-tick.C:
-			d.failed(d.to.HandOn(time.Now()))
+			if d.pause.broken {
+				d.resume(time.Now())
+			} else {
+				d.failed(d.flush())
+			}
 		case <-d.stop:
 			for {
 				select {
@@ -132,33 +142,55 @@ func (d *decisions) write() {
 
 func (d *decisions) take(j jotted) {
 	d.waiting.Add(-j.bytes())
-	if d.broken {
+	if d.pause.broken || d.failed(d.note(j)) {
 		d.drop()
 		return
 	}
-	err := d.lost(j.at)
-	switch {
-	case err != nil:
-	case j.outcome != nil:
-		d.account.Outcomes++
-		err = d.record(recording.TypeOutcome, j.at, j.outcome)
-	default:
-		err = d.decision(j.at, j.decided)
+	if d.to.Due(time.Now()) {
+		d.failed(d.rotate(j.at))
 	}
-	if err == nil && d.to.Due(time.Now()) {
-		err = d.rotate(j.at)
+}
+
+// note writes one record, and before it what the file has to have.
+func (d *decisions) note(j jotted) error {
+	if err := d.lost(j.at); err != nil {
+		return err
 	}
-	if d.failed(err) {
-		d.drop()
-		return
+	if j.outcome == nil {
+		return d.decision(j.at, j.decided)
 	}
-	d.met.recorded.Add(1)
+	if err := d.record(recording.TypeOutcome, j.at, j.outcome); err != nil {
+		return err
+	}
+	d.account.Outcomes++
+	return nil
+}
+
+// flush hands on what is buffered. Only that counts as recorded.
+func (d *decisions) flush() error {
+	if err := d.to.Flush(); err != nil {
+		return err
+	}
+	d.met.recorded.Add(d.account.records() - d.kept.records())
+	d.kept = d.account
+	return nil
 }
 
 // rotate begins another file, which can be read alone.
 func (d *decisions) rotate(at int64) error {
-	if err := d.to.Rotate(d.text(), time.Now()); err != nil || d.fleet == nil {
+	if err := d.flush(); err != nil {
 		return err
+	}
+	if err := d.to.Rotate(d.text(), time.Now()); err != nil {
+		return err
+	}
+	return d.stand(at)
+}
+
+// stand tells a new file of the fleet as it was last.
+func (d *decisions) stand(at int64) error {
+	if d.fleet == nil {
+		return nil
 	}
 	return d.record(recording.TypeFleet, at, d.fleet)
 }
@@ -171,7 +203,7 @@ func (d *decisions) lost(at int64) error {
 	}
 	d.account.Dropped += n
 	return d.to.Write(&recording.Record{Type: recording.TypeNotice, At: at, Notice: recording.Notice{
-		Kind: recording.Dropped, Count: n, Why: "the recording did not keep up",
+		Kind: recording.Dropped, Count: n, Why: "the recording did not keep up, or could not be written",
 	}})
 }
 
@@ -183,8 +215,11 @@ func (d *decisions) decision(at int64, n *noted) error {
 	if !n.offered() {
 		n.Adapter = "~" + d.secret.request(n.Adapter)
 	}
+	if err := d.record(recording.TypeDecision, at, &n.Decision); err != nil {
+		return err
+	}
 	d.account.Decisions++
-	return d.record(recording.TypeDecision, at, &n.Decision)
+	return nil
 }
 
 // offered reports that the adapter is one of the fleet's, and no word of the client's.
@@ -225,8 +260,11 @@ func (d *decisions) record(t recording.Type, at int64, v any) error {
 }
 
 func (d *decisions) end() {
-	if !d.broken {
-		d.failed(d.lost(wall(feed.Now()).UnixNano()))
+	if d.pause.broken {
+		return
+	}
+	if d.failed(d.lost(wall(feed.Now()).UnixNano())) || d.failed(d.flush()) {
+		return
 	}
 	d.failed(d.to.End(d.text()))
 }
@@ -234,15 +272,4 @@ func (d *decisions) end() {
 func (d *decisions) text() []byte {
 	b, _ := json.Marshal(d.account) // of a string and numbers
 	return b
-}
-
-// failed ends the recording and not the picking: a full disk is no reason to refuse
-// requests.
-func (d *decisions) failed(err error) bool {
-	if err != nil && !d.broken {
-		d.broken = true
-		d.log.Error("decisions: the recording ends here, requests go on", "file", d.to.Path, "err", err,
-			"hint", "make room or lower decisions.rotate_size and decisions.keep, then restart")
-	}
-	return err != nil
 }

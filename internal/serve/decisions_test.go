@@ -362,10 +362,10 @@ func TestRecordingFails(t *testing.T) {
 	reader.Close()
 	body := completion("m", ids(1, 64))
 	r.route(body)
-	waitFor(t, "the failure", func() bool { return strings.Contains(log.String(), "the recording ends here") })
+	waitFor(t, "the failure", func() bool { return strings.Contains(log.String(), "the recording cannot be written") })
 	r.route(body)
 	end()
-	if n := strings.Count(log.String(), "the recording ends here"); n != 1 || r.picker.met.unrecorded.Load() == 0 {
+	if n := strings.Count(log.String(), "the recording cannot be written"); n != 1 || r.picker.met.unrecorded.Load() == 0 {
 		t.Errorf("told %d times, %d counted\n%s", n, r.picker.met.unrecorded.Load(), log)
 	}
 
