@@ -3,7 +3,7 @@
 // serve; the types on the wire are those of the core.
 package inspect
 
-import "strings"
+import "github.com/eppctl/eppctl/internal/core/reason"
 
 // Kind is what an error means for the exit code. The codes themselves stand in
 // cmd/eppctl, in one table.
@@ -19,24 +19,9 @@ const (
 	Interrupted             // by the user
 )
 
-// Error says what failed, why, and what to do about it.
+// Error is a failure with what it means for scripts.
 type Error struct {
 	Kind Kind
-	Code string // stable word for scripts: E_CONNECT, E_NO_ELIGIBLE_POD …
-	What string // with the value that failed
-	Why  string
-	Hint string
-	Err  error // cause, may be nil
+	Code string // stable word: E_CONNECT, E_NO_ELIGIBLE_POD …
+	reason.Failure
 }
-
-func (e *Error) Error() string {
-	parts := []string{e.What}
-	for _, s := range []string{e.Why, e.Hint} {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
-	return strings.Join(parts, "; ")
-}
-
-func (e *Error) Unwrap() error { return e.Err }

@@ -1,6 +1,6 @@
 package modelsource
 
-import "strings"
+import "github.com/eppctl/eppctl/internal/core/reason"
 
 // Kind is what an error means to who has to act on it.
 type Kind uint8
@@ -15,23 +15,8 @@ const (
 	Damaged                 // what came is not what the hub announced
 )
 
-// Error says what failed, why, and what to do about it. It never holds the token.
+// Error is a failure with who has to act on it. It never holds the token.
 type Error struct {
 	Kind Kind
-	What string // with the value that failed
-	Why  string
-	Hint string
-	Err  error // cause, may be nil
+	reason.Failure
 }
-
-func (e *Error) Error() string {
-	parts := []string{e.What}
-	for _, s := range []string{e.Why, e.Hint} {
-		if s != "" {
-			parts = append(parts, s)
-		}
-	}
-	return strings.Join(parts, "; ")
-}
-
-func (e *Error) Unwrap() error { return e.Err }

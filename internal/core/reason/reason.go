@@ -1,6 +1,7 @@
-// Package reason holds the one set of code words that say why a prompt matched
-// nothing on a pod, or could not be matched at all. Metadata, metrics and explain
-// all use these words. It imports nothing.
+// Package reason says why: it holds the one set of code words for why a prompt
+// matched nothing on a pod, or could not be matched at all, which metadata, metrics
+// and explain all use, and the form in which people are told of a failure. It
+// imports nothing.
 package reason
 
 // Code is one such word. They are stable: dashboards and scripts match on them.

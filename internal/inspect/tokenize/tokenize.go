@@ -139,7 +139,9 @@ func Told(err error) error {
 	kind := map[modelsource.Kind]inspect.Kind{
 		modelsource.Invalid: inspect.Usage, modelsource.Missing: inspect.Usage, modelsource.Unreachable: inspect.Unreachable,
 	}[e.Kind]
-	return &inspect.Error{Kind: kind, Code: "E_MODEL", What: e.What, Why: e.Why, Hint: e.Hint, Err: err}
+	told := &inspect.Error{Kind: kind, Code: "E_MODEL", Failure: e.Failure}
+	told.Err = err
+	return told
 }
 
 // writer tokenizes inputs and prints what comes of them.
