@@ -69,6 +69,30 @@ func (n *counts) snapshot() Counters {
 	return c
 }
 
+// batch counts what a batch told: the events of it that were applied, and what else
+// it held.
+func (c *Counters) batch(b *event.Batch, applied []event.Event) {
+	for i := range applied {
+		switch applied[i].Kind {
+		case event.Stored:
+			c.Stored++
+		case event.Removed:
+			c.Removed++
+		case event.Cleared:
+			c.Cleared++
+		}
+	}
+	for _, sk := range b.Skipped {
+		inc(&c.Skips, sk.Reason)
+	}
+	for _, u := range b.Unknown {
+		c.unknown(u)
+	}
+	if b.Rank >= 0 && b.Rank != c.Rank {
+		c.RankMismatch++
+	}
+}
+
 // maxUnknown bounds the names of one member: they come from the wire and label
 // metrics.
 const maxUnknown = 32

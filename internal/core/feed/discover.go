@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
 )
@@ -259,4 +260,50 @@ func (m *merge) fill(field, code string, configured, dial []string) []string {
 		}
 	}
 	return configured
+}
+
+// discover asks the engine until it has told everything, and again after a
+// restart. An engine that tells only a part, or not what it is, is asked for ever
+// but less and less often: what is loading now may answer, what is broken may be
+// mended.
+func (k *keeper) discover(ctx context.Context, address string, engine pod.Engine, heard chan<- told, silent chan<- error, again <-chan struct{}) {
+	var wait backoff
+	for {
+		began := time.Now()
+		try, cancel := context.WithTimeout(ctx, discoverTimeout)
+		t, err := askEngine(try, k.feed.opts.HTTP, "http://"+address, engine)
+		cancel()
+		wait.max = 0
+		if err != nil {
+			k.log.Debug("engine does not answer yet", "err", err)
+			select {
+			case silent <- err:
+			case <-ctx.Done():
+				return
+			}
+		} else {
+			select {
+			case heard <- t:
+			case <-ctx.Done():
+				return
+			}
+			wait.max = discoverSlow
+		}
+		var later <-chan time.Time // never: all is told
+		if err == nil && t.final(engine) {
+			wait.reset()
+		} else {
+			later = time.After(wait.next())
+		}
+		select {
+		case <-later:
+		case <-again:
+			wait.reset()
+			if sleep(ctx, discoverPause-time.Since(began)) != nil {
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
 }

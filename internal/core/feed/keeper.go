@@ -2,10 +2,8 @@ package feed
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"log/slog"
-	"net"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -16,7 +14,6 @@ import (
 	"github.com/eppctl/eppctl/internal/core/index"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/recording"
-	"github.com/eppctl/eppctl/internal/core/telemetry"
 )
 
 // keeper does everything for one configured pod: its place in the table, its
@@ -72,15 +69,6 @@ func (f *Feed) keep(spec pod.Spec) *keeper {
 	ctx, k.cancel = context.WithCancel(f.ctx)
 	go k.run(ctx, full != nil)
 	return k
-}
-
-func isName(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	_, err = netip.ParseAddr(host)
-	return err != nil
 }
 
 // change takes over what may change of a running pod. Only the latest counts.
@@ -295,72 +283,6 @@ func (k *keeper) learned(w *work) (another bool) {
 	return false
 }
 
-// enlist tells the index about the pod's members, again when a sample tells
-// more.
-func (k *keeper) enlist(s *telemetry.Sample) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	o := k.owner
-	if s == nil {
-		o.Model, o.Engine = k.spec.Model, k.spec.Engine
-		o.BlockSize = cmp.Or(o.BlockSize, k.spec.BlockSize)
-	} else {
-		o = sized(o, s)
-	}
-	if o == k.owner && s != nil {
-		return
-	}
-	k.owner = o
-	for _, m := range k.pod.Members {
-		k.feed.fleet.Index.Register(m, o)
-	}
-}
-
-// sized completes what is known of a member by what a page tells.
-func sized(o index.Owner, s *telemetry.Sample) index.Owner {
-	if s.KVBlocks.Known {
-		o.Blocks = s.KVBlocks.Count()
-	}
-	if s.KVBlockSize.Known {
-		o.BlockSize = s.KVBlockSize.Count()
-	}
-	return o
-}
-
-// created hears from an event source how many blocks the engine has on its GPU,
-// on that source's goroutine. A metrics page that says so too is asked more often
-// and wins.
-func (k *keeper) created(blocks int) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.owner.Blocks == blocks {
-		return
-	}
-	k.owner.Blocks = blocks
-	for _, m := range k.pod.Members {
-		k.feed.fleet.Index.Register(m, k.owner)
-	}
-}
-
-// sampled hears of every good scrape, on the scraper's goroutine.
-func (k *keeper) sampled(s *telemetry.Sample, restart string) {
-	k.enlist(s)
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if restart != "" {
-		k.restarts++
-	}
-	id := identity{id: k.restarts, guessed: true, at: s.At}
-	if s.ProcessStart.Known {
-		id = identity{id: s.ProcessStart.V, at: s.At}
-	}
-	for _, sub := range k.subs {
-		if sub != nil {
-			sub.identify(id)
-		}
-	}
-}
-
 func (k *keeper) counters() (out []Counters) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -370,52 +292,6 @@ func (k *keeper) counters() (out []Counters) {
 		}
 	}
 	return out
-}
-
-// discover asks the engine until it has told everything, and again after a
-// restart. An engine that tells only a part, or not what it is, is asked for ever
-// but less and less often: what is loading now may answer, what is broken may be
-// mended.
-func (k *keeper) discover(ctx context.Context, address string, engine pod.Engine, heard chan<- told, silent chan<- error, again <-chan struct{}) {
-	var wait backoff
-	for {
-		began := time.Now()
-		try, cancel := context.WithTimeout(ctx, discoverTimeout)
-		t, err := askEngine(try, k.feed.opts.HTTP, "http://"+address, engine)
-		cancel()
-		wait.max = 0
-		if err != nil {
-			k.log.Debug("engine does not answer yet", "err", err)
-			select {
-			case silent <- err:
-			case <-ctx.Done():
-				return
-			}
-		} else {
-			select {
-			case heard <- t:
-			case <-ctx.Done():
-				return
-			}
-			wait.max = discoverSlow
-		}
-		var later <-chan time.Time // never: all is told
-		if err == nil && t.final(engine) {
-			wait.reset()
-		} else {
-			later = time.After(wait.next())
-		}
-		select {
-		case <-later:
-		case <-again:
-			wait.reset()
-			if sleep(ctx, discoverPause-time.Since(began)) != nil {
-				return
-			}
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // found replaces the findings and logs those that are new.
@@ -436,31 +312,5 @@ func (k *keeper) found(findings []Finding) {
 			level = slog.LevelWarn
 		}
 		k.log.Log(context.Background(), level, "configuration and engine differ", "finding", f.text())
-	}
-}
-
-// resolve looks the pod's name up for as long as ctx lives.
-func (k *keeper) resolve(ctx context.Context, resolved chan<- netip.AddrPort, address string, current netip.AddrPort) {
-	var wait backoff
-	for {
-		try, cancel := context.WithTimeout(ctx, discoverTimeout)
-		a, err := Resolve(try, k.feed.opts.Resolver, address, current)
-		cancel()
-		pause := k.feed.opts.ResolveEvery
-		switch {
-		case err != nil:
-			k.log.Debug("address not resolved", "err", err)
-			pause = wait.next()
-		default:
-			current = a
-			wait.reset()
-			select {
-			case resolved <- a:
-			case <-ctx.Done():
-			}
-		}
-		if sleep(ctx, pause) != nil {
-			return
-		}
 	}
 }

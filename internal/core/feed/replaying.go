@@ -92,3 +92,85 @@ func (r *replaying) over(e ending, moved bool) (next uint64, all bool) {
 	v, _ := r.put(inquiry{end: e, moved: moved})
 	return v.next, v.do == enough
 }
+
+// stop ends a replay that the machine has done with.
+func (s *subscriber) stop() {
+	if s.replays != nil {
+		s.account(s.order.outcome, "", s.replays.halt().rounds)
+	}
+}
+
+// answer tells the running replay what its batch or round comes to.
+func (s *subscriber) answer(q inquiry) {
+	r := s.replays
+	if q.batch.frames == nil {
+		all := s.order.filled(q.end, q.moved)
+		r.answers <- verdict{next: s.order.from(), do: map[bool]replayDo{true: enough}[all]}
+		return
+	}
+	st := s.order.replayed(q.batch.seq, digest(q.batch.payload), q.first, Now())
+	s.purge(st)
+	v := verdict{do: known, why: st.why}
+	switch st.do {
+	case apply:
+		v.do = goOn
+		s.observer.answer(q.batch.seq, q.batch.frames, Now())
+		s.index(q.batch.payload)
+		if s.order.reached() {
+			v.do = enough
+		}
+	case hole:
+		v.do = again
+	case reject:
+		v.do = refused
+	}
+	if r.shown++; r.shown%showEvery == 0 {
+		s.show()
+	}
+	v.next = s.order.next()
+	r.answers <- v
+}
+
+// abort ends the running replay, if there is one.
+func (s *subscriber) abort() {
+	if s.replays != nil {
+		o := s.replays.halt()
+		s.finish(replayResult{replayAborted, o.rounds, o.err})
+	}
+}
+
+// finish takes up the end of a replay.
+func (s *subscriber) finish(o replayResult) {
+	why := ""
+	if o.err != nil {
+		why = printable(o.err.Error(), 200)
+	}
+	s.account(o.end, why, o.rounds)
+	s.resume(o.end, why)
+}
+
+// resume goes on with the live stream behind a replay, first with the batch that
+// was held for it.
+func (s *subscriber) resume(end replayEnd, why string) {
+	t := Now()
+	s.purge(s.order.ended(end, why, t))
+	if it := s.held; it != nil {
+		s.held = nil
+		s.perform(s.order.settle(it.seq, digest(it.payload), t), it)
+		s.overflowed(it)
+	}
+}
+
+// account closes the books of a replay.
+func (s *subscriber) account(end replayEnd, why string, rounds uint64) {
+	if s.replays != nil {
+		s.replays.cancel()
+		s.replays = nil
+	}
+	s.count.add(func(c *Counters) {
+		inc(&c.Replays, end.String())
+		c.ReplayRounds += rounds
+	})
+	s.observer.answered(end, why, Now())
+	s.log.Debug("replay", "end", end.String(), "rounds", rounds, "next", s.order.next(), "err", why)
+}

@@ -47,3 +47,38 @@ func Resolve(ctx context.Context, r Resolver, address string, current netip.Addr
 	}
 	return netip.AddrPortFrom(ip, uint16(port)), nil
 }
+
+func isName(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	_, err = netip.ParseAddr(host)
+	return err != nil
+}
+
+// resolve looks the pod's name up for as long as ctx lives.
+func (k *keeper) resolve(ctx context.Context, resolved chan<- netip.AddrPort, address string, current netip.AddrPort) {
+	var wait backoff
+	for {
+		try, cancel := context.WithTimeout(ctx, discoverTimeout)
+		a, err := Resolve(try, k.feed.opts.Resolver, address, current)
+		cancel()
+		pause := k.feed.opts.ResolveEvery
+		switch {
+		case err != nil:
+			k.log.Debug("address not resolved", "err", err)
+			pause = wait.next()
+		default:
+			current = a
+			wait.reset()
+			select {
+			case resolved <- a:
+			case <-ctx.Done():
+			}
+		}
+		if sleep(ctx, pause) != nil {
+			return
+		}
+	}
+}

@@ -9,26 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/go-zeromq/zmq4"
-
 	"github.com/eppctl/eppctl/internal/core/event"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/reason"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
-
-// sink is the part of the index a subscriber writes.
-type sink interface {
-	ApplyBatch(m pod.Member, events []event.Event, now int64) (inflated bool)
-	Purge(m pod.Member)
-}
-
-// opener makes the next connection to one publisher, or waits for it.
-type opener interface {
-	open(ctx context.Context) (FrameSource, error)
-	// passive reports that the publisher dials us: nothing to back off from.
-	passive() bool
-}
 
 // subscriber keeps one member's event stream alive: a reader goroutine that owns
 // the connection and an applier goroutine that owns the sequence and the
@@ -36,7 +21,6 @@ type opener interface {
 // both; identify and setReplay may be called from anywhere while it runs.
 type subscriber struct {
 	member pod.Member
-	rank   int
 	from   opener
 	sink   sink
 	board  *view.SyncBoard
@@ -77,7 +61,7 @@ type identity struct {
 
 func newSubscriber(name string, rank int, m pod.Member, from opener, s sink, b *view.SyncBoard, r *replayer, log *slog.Logger) *subscriber {
 	sub := &subscriber{
-		member: m, rank: rank, from: from, sink: s, board: b, replay: r,
+		member: m, from: from, sink: s, board: b, replay: r,
 		log:   log.With("pod", name, "rank", rank),
 		count: &counts{c: Counters{Pod: name, Rank: rank, Member: m}},
 		queue: newQueue(),
@@ -216,30 +200,3 @@ func shape(err error) string {
 	}
 	return fmt.Sprintf("%d frames", fe.Frames)
 }
-
-// Dial connects to a publisher that binds and subscribes to all it sends. The
-// source dies with ctx.
-func Dial(ctx context.Context, endpoint string, lim Limits) (FrameSource, error) {
-	return dialled{dialer{lim: lim}, endpoint}.open(ctx)
-}
-
-// dialled opens connections to a publisher that binds.
-type dialled struct {
-	dialer   dialer
-	endpoint string
-}
-
-func (d dialled) open(ctx context.Context) (FrameSource, error) {
-	l, err := d.dialer.dial(ctx, d.endpoint, zmq4.Sub)
-	if err != nil {
-		return nil, err
-	}
-	// All topics: the topic is the engine's choice and only a hint.
-	if err := l.subscribe(""); err != nil {
-		l.Close()
-		return nil, err
-	}
-	return l, nil
-}
-
-func (dialled) passive() bool { return false }

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"sync"
 
-	"github.com/eppctl/eppctl/internal/core/event"
-	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/recording"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
@@ -97,7 +95,7 @@ func (w *watching) dial(p Publisher) {
 	// A publisher that cannot be asked who it is counts as the same until its
 	// numbers go back: a loss over a reconnect shows as what it is.
 	s.identify(identity{id: 1, at: Now()})
-	w.start(w.ctx, s, "no longer followed")
+	w.start(w.ctx, s)
 }
 
 // adopt follows a publisher that dialled us, for as long as its connection lasts.
@@ -105,7 +103,7 @@ func (w *watching) adopt(src FrameSource, from string) {
 	ctx, cancel := context.WithCancel(w.ctx)
 	s := w.subscriber(&once{src: src}, recording.Pod{Name: from, Addr: from, Direction: recording.Listen})
 	s.observer.gone = cancel // not before what came is dealt with
-	w.start(ctx, s, "no longer followed")
+	w.start(ctx, s)
 }
 
 func (w *watching) subscriber(from opener, p recording.Pod) *subscriber {
@@ -115,40 +113,9 @@ func (w *watching) subscriber(from opener, p recording.Pod) *subscriber {
 	return s
 }
 
-func (w *watching) start(ctx context.Context, s *subscriber, end string) {
+func (w *watching) start(ctx context.Context, s *subscriber) {
 	w.wg.Go(func() {
-		defer s.observer.close(end)
+		defer s.observer.close("no longer followed")
 		s.run(ctx)
 	})
-}
-
-// once opens one connection that is there already, and none after it.
-type once struct{ src FrameSource }
-
-func (o *once) open(ctx context.Context) (FrameSource, error) {
-	if src := o.src; src != nil {
-		o.src = nil
-		return src, nil
-	}
-	<-ctx.Done()
-	return nil, &linkError{FaultClosed, ctx.Err()}
-}
-
-func (*once) passive() bool { return true }
-
-// void is a sink that keeps nothing.
-type void struct{}
-
-func (void) ApplyBatch(pod.Member, []event.Event, int64) (inflated bool) { return false }
-func (void) Purge(pod.Member)                                            {}
-
-// sink is where the feed's events go.
-func (f *Feed) sink() sink {
-	if f.opts.Discard {
-		return void{}
-	}
-	if w := f.opts.Watcher; w != nil {
-		return overheard{f.fleet.Index, w}
-	}
-	return f.fleet.Index
 }

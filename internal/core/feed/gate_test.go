@@ -176,22 +176,22 @@ func TestGate(t *testing.T) {
 
 // The same refusal is logged once a minute, with the number of those between.
 func TestRefusalsLogged(t *testing.T) {
-	g, _ := gateFor(t, Limits{})
+	var said refusals
 	at := time.Now()
 	what := refusal{why: refusedLimit}
 	for i, want := range []bool{true, false, false, true} {
 		if i == 3 {
 			at = at.Add(refusalEvery)
 		}
-		n, due := g.due(what, at)
+		n, due := said.due(what, at)
 		if due != want || due && n != []int{0, 0, 0, 2}[i] {
 			t.Errorf("%d: %v, %d not logged", i, due, n)
 		}
 	}
 	for i := range 2 * refusalsKept {
-		g.due(refusal{why: strconv.Itoa(i)}, at)
+		said.due(refusal{why: strconv.Itoa(i)}, at)
 	}
-	if n := len(g.told); n > refusalsKept {
+	if n := len(said.last); n > refusalsKept {
 		t.Errorf("%d kept", n)
 	}
 }
