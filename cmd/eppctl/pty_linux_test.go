@@ -58,7 +58,7 @@ func onTerminal(t *testing.T, env []string, args ...string) *silent {
 	s := &silent{t: t, master: master, ended: make(chan error, 1), read: make(chan struct{})}
 	s.cmd = &exec.Cmd{
 		Path: os.Args[0], Args: append([]string{"eppctl"}, args...), Stdin: tty, Stdout: tty, Stderr: tty,
-		Env:         append(env, "TERM=xterm-256color", "LANG=C.UTF-8", "HOME="+t.TempDir()),
+		Env:         append([]string{"TERM=xterm-256color", "LANG=C.UTF-8", "HOME=" + t.TempDir()}, env...),
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true, Setctty: true},
 	}
 	if err := s.cmd.Start(); err != nil {
@@ -175,27 +175,6 @@ func TestTopOnASilentTerminal(t *testing.T) {
 	}
 	if _, err := os.Stat(note); err == nil {
 		t.Error("a tmux was run")
-	}
-}
-
-// With NO_COLOR there is no colour on the screen.
-func TestTopWithoutColour(t *testing.T) {
-	colour := regexp.MustCompile(`\x1b\[[0-9;]*\b(3[0-8]|9[0-7])[0-9;]*m`)
-	for _, tc := range []struct {
-		env  []string
-		want bool
-	}{{nil, true}, {[]string{"NO_COLOR=yes"}, false}} {
-		s := onTerminal(t, tc.env, "top", "--addr", recordedAPI(t))
-		eventuallyOK(t, "the screen", func() error {
-			if !strings.Contains(s.out.String(), "LIVE") {
-				return errors.New(s.out.String())
-			}
-			return nil
-		})
-		_, _ = s.master.WriteString("q")
-		if _, text := s.wait(); colour.MatchString(text) != tc.want {
-			t.Errorf("%v: colour %v, want %v: %q", tc.env, !tc.want, tc.want, text)
-		}
 	}
 }
 
