@@ -46,10 +46,14 @@ func TestOutcomeWhenAllAreLeftOut(t *testing.T) {
 			r.fleet.Pods.Update(r.pod("a").ID, func(p *pod.Pod) { p.Addr = netip.AddrPort{} })
 		}, status: 503, why: "no-eligible-pod"},
 		{filter: pick.Starting, do: func(r *rig) {
-			first := place(r, 1)[0] // a fleet in which nobody has answered starts nobody slowly
-			first.FirstByte(time.Now().UnixNano())
-			first.End(time.Now().UnixNano())
-			place(r, pick.DefaultPolicy().Breaker.Start+1)
+			proven, now := r.add(threePods()[1]), time.Now().UnixNano() // or all are new, and nobody starts slowly
+			for i := range pick.DefaultPolicy().Breaker.Depth + 1 {
+				p := r.fleet.Load.Place(proven, view.Work{Rank: -1}, now)
+				if i == 0 {
+					p.FirstByte(now)
+				}
+			}
+			place(r, pick.DefaultPolicy().Breaker.Start)
 		}, status: 200, why: "all-starting"},
 		{filter: pick.Draining, do: func(r *rig) { r.fleet.Pods.Update(r.pod("a").ID, func(p *pod.Pod) { p.Draining = true }) }, status: 503, why: "no-eligible-pod"},
 		{filter: pick.OtherModel, spec: func(s *pod.Spec) { s.Model = "other" }, status: 503, why: "no-eligible-pod"},

@@ -20,7 +20,8 @@ type basis struct {
 	now    int64
 	prompt int  // L, tokens
 	exact  bool // the prompt's tokens are known
-	proven bool // some pod has answered a request
+	able   int  // pods that nothing but their load leaves out
+	proven int  // of these, the ones that have answered a request
 	// largest is the greatest block size in the index: only shorter prompts can be
 	// shorter than a pod's block.
 	largest int

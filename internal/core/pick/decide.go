@@ -94,7 +94,6 @@ func (c *Card) observe(v *view.View, q *Query, r *Row) {
 	r.silent = r.entry.Mute && v.Silent(r.Pod, r.entry, b.now, b.limits)
 	r.Sync = v.Sync.At(r.Match.owner(r.Pod))
 	v.Load.Read(r.Pod, q.Now, b.scrapedAt(s), int(r.Match.Rank), &r.Load)
-	b.proven = b.proven || r.Load.Circuit.Answered > 0
 
 	b.observeHardware(r)
 	b.observeKV(r)
@@ -116,6 +115,12 @@ func (b *basis) observeRest(r *Row, s *telemetry.Brief) {
 	b.observeUsage(r, s)
 	b.observeEnergy(r)
 	r.Verdict, r.Value, r.Limit = b.soft(r)
+	if r.Verdict <= BreakerOpen {
+		b.able++
+		if r.Load.Circuit.Answered > 0 {
+			b.proven++
+		}
+	}
 }
 
 // brief returns the pod's numbers as far as they are still known, else nil.

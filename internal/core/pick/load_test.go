@@ -135,8 +135,7 @@ func TestBreakerOpensAndCloses(t *testing.T) {
 }
 
 // A pod that comes to a fleet that works is idle and empty and scores best; it
-// gets a few requests until it answers, one more with each answer, and is held
-// back by nothing once it has answered as many as the breaker allows.
+// gets a few requests until it answers, and then as many as its score brings.
 func TestSlowStart(t *testing.T) {
 	f := newFleet(t, 2)
 	f.prove(f.pod(0))
@@ -160,29 +159,56 @@ func TestSlowStart(t *testing.T) {
 	if x := c.Explanation().Pods[1]; x.Filter.Name != "starting" || *x.Filter.Why != "has answered 0 requests" || x.Circuit.State != "closed" {
 		t.Errorf("%+v %+v", x.Filter, x.Circuit)
 	}
-	there[0].FirstByte(start) // room for itself and one more
-	for range 2 {
+	full := f.fill(f.pod(0), f.policy.Breaker.Depth, 0.5) // its breaker opens
+	if c := f.decide(f.query(tokens(1, 64), start)); winner(c) != "pod-1" || c.Why != reason.AllStarting {
+		t.Errorf("the other pod's breaker is open: winner %s, why %q", winner(c), c.Why)
+	}
+	for _, p := range full {
+		p.End(start)
+	}
+	there[0].FirstByte(start)
+	for range f.policy.Breaker.Start {
 		if name, _ := place(); name != "pod-1" {
 			t.Fatalf("%s is picked after an answer", name)
 		}
 	}
-	if name, _ := place(); name != "pod-0" {
-		t.Fatalf("%s is picked, with five before their first token and one answer", name)
+}
+
+// A pod that has announced blocks of the prompt computes, even if no answer is out
+// yet: who needs those blocks does not compute them elsewhere.
+func TestSlowStartLetsTheCachedIn(t *testing.T) {
+	f := newFleet(t, 2)
+	f.prove(f.pod(0))
+	f.fill(f.pod(1), f.policy.Breaker.Start, 0.001)
+	q := f.query(tokens(1, 4096), start)
+	if c := f.decide(q); c.Rows[1].Verdict != Starting {
+		t.Fatalf("%s", c)
 	}
-	f.fill(f.pod(0), f.policy.Breaker.Depth, 0.5) // its breaker opens
-	if c := f.decide(f.query(tokens(1, 64), start)); winner(c) != "pod-1" || c.Why != reason.AllStarting {
-		t.Errorf("the other pod's breaker is open: winner %s, why %q", winner(c), c.Why)
+	f.store(f.pod(1).Members[0], event.TierGPU, tokens(1, 4096), 0, 4096/blockSize)
+	if c := f.decide(q); winner(c) != "pod-1" || c.Why != reason.None {
+		t.Errorf("winner %s, why %q", winner(c), c.Why)
 	}
 }
 
-// While no pod has answered all are new, and nothing is held back: so it is when
-// the router starts.
-func TestSlowStartNeedsAnExample(t *testing.T) {
-	f := newFleet(t, 2)
-	f.fill(f.pod(0), 20, 0.01)
-	f.fill(f.pod(1), 20, 0.01)
-	if c := f.decide(f.query(tokens(1, 64), start)); c.Why != reason.None || c.Rows[0].Verdict != Scored || c.Rows[1].Verdict != Scored {
-		t.Errorf("why %q\n%s", c.Why, c)
+// While fewer than half have answered nothing is held back: so it is when the router
+// starts, and the first to answer would get everything.
+func TestSlowStartNeedsExamples(t *testing.T) {
+	f := newFleet(t, 5)
+	for i := range 5 {
+		f.fill(f.pod(i), 20, 0.01)
+	}
+	for proven := range 5 {
+		c := f.decide(f.query(tokens(1, 64), start))
+		for i := range c.Rows {
+			want := Scored
+			if i >= proven && proven >= 3 {
+				want = Starting
+			}
+			if v := c.Rows[i].Verdict; v != want {
+				t.Errorf("%d of 5 have answered: pod-%d is %s", proven, i, v)
+			}
+		}
+		f.prove(f.pod(proven))
 	}
 }
 

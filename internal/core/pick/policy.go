@@ -86,11 +86,10 @@ type Breaker struct {
 	// seeds). No other workload gets so deep.
 	Depth int `yaml:"depth" json:"depth"`
 	// Start is how many requests a pod that has answered none may have before
-	// their first token while another pod has answered; each answer allows one
-	// more. 0 leaves slow start out. A new pod is idle and empty, so a burst would
-	// all go there before anything shows that it works. TCP opens with a small
-	// window and one more per acknowledgement for the same reason; 4 prompts of
-	// 4,000 tokens are a second of work at 16,000 tokens per second.
+	// their first token while half of the pods have answered. 0 leaves slow start
+	// out. A new pod is idle and empty, so a burst would all go there before anything
+	// shows that it works. TCP opens with a small window for the same reason; 4
+	// prompts of 4,000 tokens are a second of work at 16,000 tokens per second.
 	Start int `yaml:"start" json:"start"`
 	// Errors in a row leave a pod out: server errors, or requests that end
 	// unanswered on a pod that had filled up. 5 is Envoy's consecutive_5xx.

@@ -153,7 +153,6 @@ func (c *Card) resettle(was *Card, i int, w *WhatIf) {
 	if r.entry.Mute && r.entry.Sample != nil {
 		r.silent = r.entry.State(b.now, b.limits) == telemetry.Unknown
 	}
-	b.proven = b.proven || r.Load.Circuit.Answered > 0
 	b.observeHardware(r)
 	w.apply(was, b, r, supposeSpeed)
 	b.observeKV(r)

@@ -57,7 +57,7 @@ const (
 
 // Why a pick is not an ordinary one, or is none.
 const (
-	AllStarting     Code = "all-starting"       // the best among pods that have answered too little yet
+	AllStarting     Code = "all-starting"       // the best among pods that have answered nothing yet
 	AllBreakersOpen Code = "all-breakers-open"  // the best among overloaded pods
 	AllAsleep       Code = "all-asleep"         // the best among sleeping engines
 	AllFatal        Code = "all-hardware-fatal" // the best among pods with failed devices

@@ -13,18 +13,22 @@ import (
 )
 
 // TestFewPrefixes: where few prefixes are shared by all, every pod soon holds them and
-// what tells pods apart is how many they serve at a time. None of the six scenarios is
-// like that. Means of three seeds.
+// what tells pods apart is how many they serve at a time. And where a prefix takes
+// seconds to compute, a fleet that begins under load must not compute it all over
+// again on whoever answers first: it does not come out of that. None of the six
+// scenarios is like that. Means of three seeds.
 func TestFewPrefixes(t *testing.T) {
 	for _, c := range []struct {
 		name, generator string
 		params          map[string]float64
 		speed           float64
 		rival           string
+		within          float64
 	}{
-		{"one prefix", "shared_prefix", map[string]float64{"num_groups": 1, "num_prompts_per_group": 3000, "rate": 20}, 3, "least-in-flight"},
-		{"long answers", "shared_prefix", map[string]float64{"num_groups": 32, "num_prompts_per_group": 100, "output_len": 2000, "rate": 12}, 1.2, "llmd-blend"},
-		{"eight agents", "multi_turn", map[string]float64{"num_groups": 8, "num_prompts_per_group": 64, "num_turns": 10, "rate": 3}, 3, "lmetric"},
+		{"one prefix", "shared_prefix", map[string]float64{"num_groups": 1, "num_prompts_per_group": 3000, "rate": 20}, 3, "least-in-flight", 1.05},
+		{"long answers", "shared_prefix", map[string]float64{"num_groups": 32, "num_prompts_per_group": 100, "output_len": 2000, "rate": 12}, 1.2, "llmd-blend", 1.05},
+		{"eight agents", "multi_turn", map[string]float64{"num_groups": 8, "num_prompts_per_group": 64, "num_turns": 10, "rate": 3}, 3, "lmetric", 1.05},
+		{"long prefixes", "shared_prefix", map[string]float64{"num_groups": 32, "num_prompts_per_group": 64, "system_prompt_len": 40_000, "rate": 20}, 1, "llmd-sticky", 1.25},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -51,7 +55,7 @@ func TestFewPrefixes(t *testing.T) {
 			ours, theirs := mean(own), mean(c.rival)
 			told := fmt.Sprintf("%.3f s, %s %.3f s: %.2f times", ours, c.rival, theirs, ours/theirs)
 			t.Log(told)
-			if ours > 1.05*theirs {
+			if ours > c.within*theirs {
 				t.Error(told)
 			}
 		})
