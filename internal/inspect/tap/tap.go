@@ -74,6 +74,7 @@ type run struct {
 // is success, and so is a reader of stdout that has gone. The account goes to
 // stderr in any case.
 func (c *Command) Run(ctx context.Context, s *out.Streams) error {
+	user := ctx // ended by a signal
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if c.Duration > 0 {
@@ -112,7 +113,7 @@ func (c *Command) Run(ctx context.Context, s *out.Streams) error {
 		}
 	}
 	last := r.end(err)
-	return errors.Join(err, last, r.unanswered(err), r.account.unmet(c.Expect))
+	return errors.Join(err, last, r.unanswered(err, user.Err() != nil), r.account.unmet(c.Expect))
 }
 
 func (c *Command) begin(ctx context.Context, s *out.Streams) (*run, error) {

@@ -13,8 +13,9 @@ import (
 
 // unanswered is the error of a run that went well and had nothing to show for it:
 // nobody was there, or no pod is called so. The cause is the error of one that did
-// not.
-func (r *run) unanswered(cause error) error {
+// not. Who ends a stream by hand had it for as long as they wanted, and is told on
+// stderr alone that nobody was there; a replay that was asked for stays an error.
+func (r *run) unanswered(cause error, byHand bool) error {
 	if cause != nil {
 		return nil
 	}
@@ -30,10 +31,13 @@ func (r *run) unanswered(cause error) error {
 		if a.PodsWanted == 0 {
 			what = "no engine has dialled"
 		}
-		return &inspect.Error{
-			Kind: inspect.Unreachable, Code: "E_CONNECT", What: fmt.Sprintf("%s in %.1fs", what, r.took().Seconds()),
-			Hint: "try: eppctl tap --check with the same flags, which looks for the cause",
+		what = fmt.Sprintf("%s in %.1fs", what, r.took().Seconds())
+		const hint = "try: eppctl tap --check with the same flags, which looks for the cause"
+		if byHand {
+			fmt.Fprintf(r.s.Err, "tap: %s\n  %s\n", what, hint)
+			return nil
 		}
+		return &inspect.Error{Kind: inspect.Unreachable, Code: "E_CONNECT", What: what, Hint: hint}
 	}
 	var failed []string
 	for p, why := range a.unfilled {
