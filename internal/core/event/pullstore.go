@@ -7,6 +7,16 @@ import (
 	"github.com/eppctl/eppctl/internal/core/block"
 )
 
+// pulledBlock is a block of a store; its tokens are in the batch's arena.
+type pulledBlock struct {
+	hash     uint64
+	from, to int
+	level    int
+	extra    block.Extra
+	loraID   int64
+	lora     string
+}
+
 // stored appends a store for each stretch of blocks on one level.
 func (d *PullDecoder) stored(p *pulledEvent, b *Batch) (reason string) {
 	e, reason := d.place(p, Stored)
