@@ -4,95 +4,16 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/eppctl/eppctl/internal/core/event"
 	"github.com/eppctl/eppctl/internal/core/feed"
 	"github.com/eppctl/eppctl/internal/core/index"
-	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/reason"
 	"github.com/eppctl/eppctl/internal/inspect/out"
 )
-
-// Witness is what was seen of a stream's engine beside the stream.
-type Witness struct {
-	// Computed counts the prompt tokens that the engine looked for in its cache
-	// and did not find, meanwhile; -1 = it does not tell, or nobody asked.
-	Computed int64
-	// Running requests, before or after.
-	Running int
-	// BlockSize is that of the engine's own metrics page; 0 = not told.
-	BlockSize int
-	// CacheOff: the engine says that it has no prefix cache.
-	CacheOff bool
-	// Fleet is all pods of the configuration.
-	Fleet []pod.Spec
-	// Past: the stream is a recording's.
-	Past bool
-	// Lasted is how long it was listened to, from From on, in ns.
-	Lasted time.Duration
-	From   int64
-	Before *Before // what serve has had of it; nil = nobody was asked
-
-	portFaulty bool // a probe says why nothing comes
-	portWell   bool // a probe has reached it, in the end
-}
-
-// Fact says in one line what came. Nothing is neither good nor bad, and what cannot
-// be read at all is bad.
-func (s *Stream) Fact(w Witness) feed.Fact {
-	c := &s.content
-	f := feed.Fact{Pod: s.Pod.Name, What: "stream", OK: true}
-	switch {
-	case s.messages+s.replay.batches == 0:
-		f.OK, f.Skipped = false, true
-		f.Detail = fmt.Sprintf("rank %d: nothing came in %s%s", s.Rank, seconds(w.Lasted), s.connected(w))
-		return f
-	case c.batches == c.undecodable && c.batches > 0:
-		f.OK, f.Code = false, string(reason.Undecodable)
-	case c.batches == 0 && len(s.shapes) > 0:
-		f.OK, f.Code = false, string(reason.WrongFraming)
-	}
-	parts := []string{fmt.Sprintf("rank %d: %s live%s", s.Rank, plural(s.messages, "message"), s.connected(w))}
-	if s.replay.batches > 0 {
-		parts = append(parts, fmt.Sprintf("%d replayed from number %d", s.replay.batches, s.replay.first))
-	}
-	if c.events > 0 {
-		parts = append(parts, fmt.Sprintf("stored %d, removed %d, cleared %d", c.stored, c.removed, c.cleared))
-	}
-	if n := c.size(); n > 0 {
-		parts = append(parts, fmt.Sprintf("blocks of %d", n))
-	}
-	if len(c.forms) > 0 {
-		parts = append(parts, "hashes as "+words(c.forms))
-	}
-	if len(c.layouts) > 0 {
-		parts = append(parts, words(c.layouts))
-	}
-	if s.dropped > 0 {
-		parts = append(parts, fmt.Sprintf("%d messages missed here", s.dropped))
-	}
-	f.Detail = strings.Join(parts, ", ")
-	return f
-}
-
-// soon is within what a connection takes on any network: later ones are told of.
-const soon = time.Second
-
-// connected says when a stream was connected, if not at once, and whether it is.
-func (s *Stream) connected(w Witness) (text string) {
-	if after := time.Duration(s.up - w.From); s.ups > 0 && after > soon {
-		text = ", connected after " + seconds(after)
-	}
-	if s.down != "" {
-		text += ", not connected at the end"
-	}
-	return text
-}
 
 // Findings says what in the stream makes the picker blind, or misleads it.
 func (s *Stream) Findings(w Witness) []feed.Finding {
@@ -155,33 +76,10 @@ func (v *judge) nothing() {
 		v.warn(reason.Silent, "requests ran (%d prompt tokens were computed, by the engine's own count) and no event came: "+
 			"it publishes elsewhere, its publisher died, or every prompt is shorter than a block; see --kv-events-config and the engine's log", v.w.Computed)
 	case v.w.Computed < 0 && v.w.Running > 0:
-		v.warn(reason.Silent, "%s and no event came: it publishes elsewhere, or its publisher died; see its log", plural(v.w.Running, "request")+" running")
+		v.warn(reason.Silent, "%s and no event came: it publishes elsewhere, or its publisher died; see its log", out.Plural(v.w.Running, "request")+" running")
 	case v.c.batches == 0:
 		v.info(reason.NoEventsEver, "%s", v.w.idle())
 	}
-}
-
-// idle says what no event means, where nothing is known of requests.
-func (w *Witness) idle() string {
-	lasted := seconds(w.Lasted)
-	switch b := w.Before; {
-	case w.Past:
-		return "no event of it is in the recording"
-	case b == nil:
-		return fmt.Sprintf("no event came in %s, and no request is known to have run: send one", lasted)
-	case !b.Any:
-		return fmt.Sprintf("no event came in %s, and serve has had none before (%s): send a request", lasted, b.words())
-	default:
-		return fmt.Sprintf("none came in %s; serve has batches up to number %d, the last %s ago (%s): it is idle, or send a request", lasted, b.Last, seconds(b.Age), b.words())
-	}
-}
-
-// words is the state of the stream as serve has it.
-func (b *Before) words() string {
-	if b.Why == "" {
-		return out.Clean(b.State)
-	}
-	return out.Clean(b.State + ", " + b.Why)
 }
 
 // ended: it was connected, and is not any more.
@@ -195,7 +93,7 @@ func (v *judge) ended() {
 func (v *judge) unreadable() {
 	if n := sum(v.s.shapes); n > 0 {
 		v.warn(reason.WrongFraming, "%d of %s had %s; expected topic, sequence of 8 bytes, payload",
-			n, plural(v.s.messages, "message"), words(v.s.shapes))
+			n, out.Plural(v.s.messages, "message"), words(v.s.shapes))
 	}
 	if v.c.undecodable > 0 {
 		v.warn(reason.Undecodable, "%d of %d; %s", v.c.undecodable, v.c.batches, v.c.firstBad)
@@ -211,10 +109,10 @@ func (v *judge) unreadable() {
 		}
 	}
 	if len(odd) > 0 {
-		v.warn(reason.EventsSkipped, "%d of %s: %s", sum(odd), plural(v.c.events+sum(odd), "event"), words(odd))
+		v.warn(reason.EventsSkipped, "%d of %s: %s", sum(odd), out.Plural(v.c.events+sum(odd), "event"), words(odd))
 	}
 	if len(other) > 0 {
-		v.info(reason.EventsSkipped, "%s of kinds that eppctl does not know and passes over: %s", plural(sum(other), "event"), words(v.c.tags))
+		v.info(reason.EventsSkipped, "%s of kinds that eppctl does not know and passes over: %s", out.Plural(sum(other), "event"), words(v.c.tags))
 	}
 }
 
@@ -222,7 +120,7 @@ func (v *judge) unreadable() {
 func (v *judge) missing() {
 	if q := &v.s.seq; q.gaps > 0 {
 		v.warn(reason.EventsLost, "%s missing in %s on one connection: a full queue in the engine (hwm), or the network",
-			plural(int(q.lost), "batch"), plural(q.gaps, "gap"))
+			out.Plural(int(q.lost), "batch"), out.Plural(q.gaps, "gap"))
 	}
 	if d := v.s.delay; d.max-d.min > late {
 		v.warn(reason.EventsLate, "some came %.1f s later than others", d.max-d.min)
@@ -230,14 +128,14 @@ func (v *judge) missing() {
 	switch r := &v.s.replay; {
 	case r.differ > 0:
 		v.add(feed.SeverityError, reason.ReplayMismatch, "%s differ from those of the event port under the same number: "+
-			"it is another engine's or rank's port", plural(r.differ, "replayed batch")).Field = "replay"
+			"it is another engine's or rank's port", out.Plural(r.differ, "replayed batch")).Field = "replay"
 	case r.failed != "" && r.batches > 0:
 		v.warn(reason.ReplayMismatch, "the replay port has batches %d to %d and not those before the live ones: %s", r.first, r.last, r.failed)
 	case r.failed != "":
 		v.warn(reason.ReplayDead, "%s", r.failed)
 	}
 	if n := v.member.OrphansNow + int(v.member.OrphansLost); n > 0 && v.s.whole() {
-		v.warn(reason.OrphanParent, "%s of blocks whose parent was never stored, in a stream seen from its begin", plural(n, "store"))
+		v.warn(reason.OrphanParent, "%s of blocks whose parent was never stored, in a stream seen from its begin", out.Plural(n, "store"))
 	}
 }
 
@@ -262,14 +160,14 @@ func (v *judge) blockSize() {
 		differs(has, "the engine's setting", "the events are another engine's, or of a cache layer in front of it")
 	}
 	if n := v.member.Verdicts[index.OtherSize]; n > 0 {
-		v.warn(reason.BlockSizeDiffer, "%s of sizes that do not go together: %s", plural(int(n), "store"), sizes(v.c.sizes))
+		v.warn(reason.BlockSizeDiffer, "%s of sizes that do not go together: %s", out.Plural(int(n), "store"), sizes(v.c.sizes))
 	}
 }
 
 // hashes: blocks that cannot be found again.
 func (v *judge) hashes() {
 	if n := v.c.skipped[event.SkipHashType]; n > 0 {
-		v.warn(reason.HashForm, "%s with hashes that are neither numbers nor byte strings", plural(n, "event"))
+		v.warn(reason.HashForm, "%s with hashes that are neither numbers nor byte strings", out.Plural(n, "event"))
 	}
 	if len(v.c.forms) > 1 {
 		v.warn(reason.HashForm, "in two forms: %s: two programs write here, or the engine was restarted with another "+
@@ -281,20 +179,20 @@ func (v *judge) hashes() {
 func (v *judge) tokens() {
 	if n := v.c.bare; n > 0 && v.c.tokens == 0 {
 		v.warn(reason.NoTokenIDs, "%s of hashes alone, none with token ids: nothing can be matched. "+
-			"It is a connector's or a pool's stream; take the engine's own", plural(n, "store"))
+			"It is a connector's or a pool's stream; take the engine's own", out.Plural(n, "store"))
 	}
 	if n := v.c.skipped[event.SkipStringTokens]; n > 0 {
-		v.warn(reason.NoTokenIDs, "%s with tokens as text (TensorRT-LLM with images)", plural(n, "store"))
+		v.warn(reason.NoTokenIDs, "%s with tokens as text (TensorRT-LLM with images)", out.Plural(n, "store"))
 	}
 	if n := v.member.Verdicts[index.Sparse]; n > 0 {
 		v.warn(reason.Misaligned, "%s passed over%s: another publisher's form, or a newer release; report it with a recording (tap --write)",
-			plural(int(n), "store"), v.c.odd)
+			out.Plural(int(n), "store"), v.c.odd)
 	}
 	if v.c.numbered > 0 {
-		v.warn(reason.AdapterUnnamed, "%s of adapters that have a number and no name: their requests match nothing", plural(v.c.numbered, "store"))
+		v.warn(reason.AdapterUnnamed, "%s of adapters that have a number and no name: their requests match nothing", out.Plural(v.c.numbered, "store"))
 	}
 	if n := v.member.Verdicts[index.OtherSpace]; n > 0 {
-		v.warn(reason.Namespace, "%s of another adapter or salt than the block they hang on", plural(int(n), "store"))
+		v.warn(reason.Namespace, "%s of another adapter or salt than the block they hang on", out.Plural(int(n), "store"))
 	}
 }
 
@@ -330,50 +228,12 @@ func (v *judge) places() {
 	}
 }
 
-// topic: it names another pod of the fleet. An id that nobody has is no finding:
-// orchestrators put names of their own there. Nor is it one that an endpoint is a
-// pod's, when it was recorded as an endpoint.
-func (v *judge) topic() {
-	if !slices.ContainsFunc(v.w.Fleet, func(p pod.Spec) bool { return p.Name == v.s.Pod.Name }) {
-		return
-	}
-	for _, topic := range slices.Sorted(maps.Keys(v.s.topics)) {
-		id := podOf(topic)
-		if id == "" || names(v.s.Pod, id) {
-			continue
-		}
-		for _, other := range v.w.Fleet {
-			if other.Name != v.s.Pod.Name && names(other, id) {
-				f := v.add(feed.SeverityError, reason.TopicDiffers, "the topic %q is that of pod %s: the event ports are mixed up", topic, other.Name)
-				f.Field, f.Value = "events", v.s.endpoint()
-				return
-			}
-		}
-	}
-}
-
 // endpoint is where the stream comes from, as configured or told.
 func (s *Stream) endpoint() string {
 	if s.Rank < len(s.Pod.Events) {
 		return s.Pod.Events[s.Rank]
 	}
 	return s.Pod.Bind
-}
-
-// podOf is the pod's id in a topic of the form kv@ID@MODEL; "" = it has none.
-func podOf(topic string) string {
-	parts := strings.SplitN(topic, "@", 3)
-	if len(parts) < 3 {
-		return ""
-	}
-	return parts[1]
-}
-
-// names reports whether a topic's id may mean this pod: by its name, its address
-// or the host alone.
-func names(s pod.Spec, id string) bool {
-	host, _, err := net.SplitHostPort(s.Address)
-	return id == s.Name || id == s.Address || err == nil && id == host
 }
 
 // rank: the batches say that they are another's.
@@ -391,46 +251,3 @@ func (v *judge) rank() {
 		v.warn(reason.RankDiffers, "batches say rank %s, the port is that of rank %d of %d", strings.Join(others, ", "), v.s.Rank, max(v.s.Pod.Ranks, 1))
 	}
 }
-
-// size is the block size of most stores on the GPU, 0 without any. A prompt's last
-// page may be shorter in SGLang.
-func (c *content) size() int {
-	best := 0
-	for size, n := range c.sizes {
-		if n > c.sizes[best] || n == c.sizes[best] && size > best {
-			best = size
-		}
-	}
-	return best
-}
-
-func sum[K comparable](m map[K]int) (n int) {
-	for _, v := range m {
-		n += v
-	}
-	return n
-}
-
-// words lists a tally: "2 frames: 3, 4 frames: 1"; the counts only when there are
-// several. What came from outside is cleaned.
-func words(m map[string]int) string {
-	var list []string
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		text := out.Clean(k)
-		if len(m) > 1 {
-			text += ": " + strconv.Itoa(m[k])
-		}
-		list = append(list, text)
-	}
-	return strings.Join(list, ", ")
-}
-
-func sizes(m map[int]int) string {
-	text := map[string]int{}
-	for size, n := range m {
-		text[strconv.Itoa(size)] = n
-	}
-	return words(text)
-}
-
-func plural(n int, what string) string { return out.Plural(n, what) }

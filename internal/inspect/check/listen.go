@@ -28,17 +28,6 @@ type Listening struct {
 	Before func(ctx context.Context) ([]Before, error)
 }
 
-// Before is what serve knows of a stream that is heard.
-type Before struct {
-	Pod   string
-	Rank  int
-	Any   bool          // it has had events
-	Last  uint64        // number of the last batch
-	Age   time.Duration // of that, when the listening began
-	State string        // sync state
-	Why   string        // it is not live, in a reason word
-}
-
 // Listened says what a report rests on.
 type Listened struct {
 	Source     string  `json:"source"`
@@ -52,7 +41,7 @@ type Listened struct {
 
 func (l *Listened) String() string {
 	text := fmt.Sprintf("%s to %s: %s of %s", seconds(time.Duration(l.DurationMs)*time.Millisecond), l.Source,
-		plural(l.Messages, "message"), plural(l.Streams, "stream"))
+		out.Plural(l.Messages, "message"), out.Plural(l.Streams, "stream"))
 	if l.Replayed > 0 {
 		text += fmt.Sprintf(", and %d replayed", l.Replayed)
 	}

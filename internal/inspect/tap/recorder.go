@@ -21,7 +21,7 @@ type Write struct {
 }
 
 // writer is the recording of a run: what goes wrong with it is told as an error of
-// tap, and its end is the account.
+// tap, and its end is the account. A nil one records nothing.
 type writer struct {
 	Write
 	*recorder.Recorder
@@ -33,8 +33,23 @@ func newWriter(w Write, h recording.Header, stdout io.Writer, now time.Time) (*w
 }
 
 func (w *writer) write(rec *recording.Record) error { return w.failed(w.Recorder.Write(rec)) }
-func (w *writer) flush() error                      { return w.failed(w.Flush()) }
-func (w *writer) handOn(now time.Time) error        { return w.failed(w.HandOn(now)) }
+
+// awaited reports that somebody waits for what is buffered.
+func (w *writer) awaited() bool { return w != nil && w.Awaited() }
+
+func (w *writer) flush() error {
+	if w == nil {
+		return nil
+	}
+	return w.failed(w.Flush())
+}
+
+func (w *writer) handOn(now time.Time) error {
+	if w == nil {
+		return nil
+	}
+	return w.failed(w.HandOn(now))
+}
 
 // rotate ends the file with an account of so far and begins another.
 func (w *writer) rotate(a *Account, now time.Time) error {
@@ -47,6 +62,9 @@ func (w *writer) rotate(a *Account, now time.Time) error {
 
 // end closes the file with the account.
 func (w *writer) end(a *Account) error {
+	if w == nil {
+		return nil
+	}
 	a.Written = w.written()
 	text, err := json.Marshal(a)
 	if err != nil {
@@ -55,8 +73,11 @@ func (w *writer) end(a *Account) error {
 	return w.failed(w.End(text))
 }
 
-// written is what came of it; nil when it could not be written.
+// written is what came of it; nil when nothing could be written, or was to be.
 func (w *writer) written() *WrittenTo {
+	if w == nil {
+		return nil
+	}
 	bytes, files, ok := w.Written()
 	if !ok {
 		return nil
