@@ -118,6 +118,10 @@ recordings: build ## drive explain, top and tap beside the demo, into docs/img: 
 eval: ## policies on the simulated fleet beside each other, into out/eval.json, out/eval.md and docs/eval.md (some minutes)
 	@go run ./scripts/evaltab $(EVAL_FLAGS)
 
+.PHONY: eval-others
+eval-others: ## the same on workloads that no constant was read off, into out/eval-others.md and docs/eval.md
+	@go run ./scripts/evaltab -others $(EVAL_FLAGS)
+
 fuzz: ## each fuzz target for FUZZTIME (10s)
 	scripts/fuzz.sh $(FUZZTIME)
 

@@ -7,14 +7,16 @@ import (
 	"strings"
 )
 
-// What lies between these lines of docs/eval.md is written by make eval.
+// What lies between two such lines of docs/eval.md is written by the command that the
+// first one names.
 const (
-	begin = "<!-- make eval writes from here -->"
+	begin = "<!-- %s writes from here -->"
 	end   = "<!-- to here -->"
 )
 
-// replaceTables puts text between the markers of a document.
-func replaceTables(path, text string) error {
+// replaceTables puts text between the markers of a command in a document.
+func replaceTables(path, command, text string) error {
+	begin := fmt.Sprintf(begin, command)
 	old, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("tables: %w", err)

@@ -1,6 +1,7 @@
 // Evaltab runs the comparison of policies on the simulated fleet, prints its main
 // rows, and writes all of them to out/eval.json and the tables to out/eval.md and
-// between the markers of docs/eval.md.
+// between the markers of docs/eval.md. With -others it plays the other workloads, whose
+// table goes to out/eval-others.md and between its own markers.
 package main
 
 import (
@@ -10,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,15 +22,27 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	seeds := flag.Int("seeds", 3, "of each cell")
-	traces := flag.String("traces", "testdata/traces", "folder")
-	dir := flag.String("out", "out", "folder for eval.json and eval.md")
-	docs := flag.String("docs", "docs/eval.md", "document whose tables are replaced, empty = none")
+	o := options{stdout: os.Stdout, stderr: os.Stderr}
+	flag.IntVar(&o.seeds, "seeds", 3, "of each cell")
+	flag.StringVar(&o.traces, "traces", "testdata/traces", "folder")
+	flag.StringVar(&o.dir, "out", "out", "folder for eval.json, eval.md and eval-others.md")
+	flag.StringVar(&o.docs, "docs", "docs/eval.md", "document whose tables are replaced, empty = none")
+	others := flag.Bool("others", false, "play the workloads that no constant was read off, instead of the six")
 	flag.Parse()
-	if err := run(ctx, *seeds, *traces, *dir, *docs, os.Stdout, os.Stderr); err != nil {
+	run := o.six
+	if *others {
+		run = o.others
+	}
+	if err := run(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "evaltab:", err)
 		os.Exit(1)
 	}
+}
+
+type options struct {
+	seeds             int
+	traces, dir, docs string
+	stdout, stderr    io.Writer
 }
 
 const caption = `Simulated fleet, virtual time; a smaller mean time to first token (TTFT) is better.
@@ -36,14 +50,8 @@ REFERENCE is what TARGET or UNIT names, for ..._load_...: the better omniscient 
 RATIO is VALUE / REFERENCE.
 `
 
-func run(ctx context.Context, seeds int, traces, dir, docs string, stdout, stderr io.Writer) error {
-	cells := eval.Matrix(seeds)
-	begun := time.Now()
-	results, err := eval.Run(ctx, traces, cells, func(done, total int) {
-		if done%20 == 0 || done == total {
-			fmt.Fprintf(stderr, "%d of %d runs after %s\n", done, total, time.Since(begun).Round(time.Second))
-		}
-	})
+func (o *options) six(ctx context.Context) error {
+	results, err := o.play(ctx, eval.Matrix(o.seeds))
 	if err != nil {
 		return err
 	}
@@ -51,21 +59,54 @@ func run(ctx context.Context, seeds int, traces, dir, docs string, stdout, stder
 	for _, x := range results.Rows() {
 		rows = append(rows, report.Row{Name: x.Name, Value: x.Value, Unit: x.Unit, Target: x.Target}.Against(x.Reference))
 	}
-	if err := report.Write(dir+"/eval.json", rows); err != nil {
+	if err := report.Write(o.dir+"/eval.json", rows); err != nil {
 		return err
 	}
-	var text strings.Builder
-	if err := results.Markdown(&text); err != nil {
+	if _, err := o.tables("make eval", "eval.md", results.Markdown); err != nil {
 		return err
 	}
-	if err := os.WriteFile(dir+"/eval.md", []byte(text.String()), 0o644); err != nil {
-		return fmt.Errorf("evaltab: %w", err)
+	fmt.Fprint(o.stdout, caption)
+	return report.Print(o.stdout, rows)
+}
+
+func (o *options) others(ctx context.Context) error {
+	results, err := o.play(ctx, eval.OtherMatrix(o.seeds))
+	if err != nil {
+		return err
 	}
-	if docs != "" {
-		if err := replaceTables(docs, label(seeds)+text.String()); err != nil {
-			return err
+	text, err := o.tables("make eval-others", "eval-others.md", results.OtherMarkdown)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(o.stdout, text)
+	return err
+}
+
+// play runs cells and tells how far it is.
+func (o *options) play(ctx context.Context, cells []eval.Cell) (eval.Results, error) {
+	begun := time.Now()
+	return eval.Run(ctx, o.traces, cells, func(done, total int) {
+		if done%20 == 0 || done == total {
+			fmt.Fprintf(o.stderr, "%d of %d runs after %s\n", done, total, time.Since(begun).Round(time.Second))
 		}
+	})
+}
+
+// tables writes what a command's tables say into a file of their own and between the
+// command's markers.
+func (o *options) tables(command, file string, markdown func(io.Writer) error) (string, error) {
+	var text strings.Builder
+	if err := markdown(&text); err != nil {
+		return "", err
 	}
-	fmt.Fprint(stdout, caption)
-	return report.Print(stdout, rows)
+	if err := os.MkdirAll(o.dir, 0o755); err != nil {
+		return "", fmt.Errorf("tables: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(o.dir, file), []byte(text.String()), 0o644); err != nil {
+		return "", fmt.Errorf("tables: %w", err)
+	}
+	if o.docs == "" {
+		return text.String(), nil
+	}
+	return text.String(), replaceTables(o.docs, command, label(o.seeds)+text.String())
 }

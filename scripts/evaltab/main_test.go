@@ -23,8 +23,15 @@ func TestInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stop()
 	var a, b bytes.Buffer
-	if err := run(ctx, 1, "../../testdata/traces", t.TempDir()+"/absent", "", &a, &b); !errors.Is(err, context.Canceled) || a.Len() > 0 {
-		t.Errorf("%v, printed %q", err, &a)
+	dir := t.TempDir() + "/absent"
+	o := options{seeds: 1, traces: "../../testdata/traces", dir: dir, stdout: &a, stderr: &b}
+	for _, run := range []func(context.Context) error{o.six, o.others} {
+		if err := run(ctx); !errors.Is(err, context.Canceled) || a.Len() > 0 {
+			t.Errorf("%v, printed %q", err, &a)
+		}
+	}
+	if _, err := os.Stat(dir); err == nil {
+		t.Error("it left a folder")
 	}
 }
 
@@ -32,6 +39,7 @@ func TestInterrupted(t *testing.T) {
 // left as it is.
 func TestReplaceTables(t *testing.T) {
 	path := t.TempDir() + "/eval.md"
+	begin := "<!-- make it writes from here -->"
 	for _, c := range []struct{ before, after string }{
 		{"a\n" + begin + "\nold\n" + end + "\nb\n", "a\n" + begin + "\n\n| new |\n\n" + end + "\nb\n"},
 		{"a\n" + begin + "\nold\n", ""},
@@ -44,14 +52,16 @@ func TestReplaceTables(t *testing.T) {
 		if want == "" {
 			want = c.before
 		}
-		err := replaceTables(path, "| new |\n")
+		err := replaceTables(path, "make it", "| new |\n")
 		got, _ := os.ReadFile(path)
 		if (err == nil) != (c.after != "") || string(got) != want {
 			t.Errorf("%q: %v, %q", c.before, err, got)
 		}
 	}
 	doc, err := os.ReadFile("../../docs/eval.md")
-	if i := strings.Index(string(doc), begin+"\n"); err != nil || i < 0 || !strings.Contains(string(doc[i:]), end+"\n") {
-		t.Errorf("docs/eval.md: %v, or it lacks the markers", err)
+	for _, command := range []string{"make eval", "make eval-others"} {
+		if i := strings.Index(string(doc), "<!-- "+command+" writes from here -->\n"); err != nil || i < 0 || !strings.Contains(string(doc[i:]), end+"\n") {
+			t.Errorf("docs/eval.md: %v, or it lacks the markers of %s", err, command)
+		}
 	}
 }

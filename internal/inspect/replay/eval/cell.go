@@ -107,9 +107,11 @@ func (r *runner) workload(s *Scenario, seed uint64) (*workload.Workload, error) 
 }
 
 func scenario(name string) (*Scenario, error) {
-	for i := range Scenarios {
-		if Scenarios[i].Name == name {
-			return &Scenarios[i], nil
+	for _, list := range [][]Scenario{Scenarios, Others} {
+		for i := range list {
+			if list[i].Name == name {
+				return &list[i], nil
+			}
 		}
 	}
 	return nil, fmt.Errorf("no scenario %q", name)

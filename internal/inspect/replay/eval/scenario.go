@@ -18,17 +18,19 @@ type Scenario struct {
 	Speed float64 // at load 1
 	Short int     // requests of the short form that tests run
 	make  func(traces string, seed uint64) (*workload.Workload, error)
+
+	change func(*fleet.Config) // what else is other than usual, nil = nothing
 }
 
 // Scenarios are the six, in the order of tables. Load 1 is some 85 % of what the best
 // policy can do; b2b ends past that.
 var Scenarios = []Scenario{
-	{"conversation", "Mooncake conversation trace, 16 pods", 16, 1, 3, 3000, trace("mooncake_conversation_trace.jsonl.gz")},
-	{"tool", "tool prompts of uneven popularity, 16 pods", 16, 1, 5.5, 3000, generated("tool", 14_000)},
-	{"hot", "the same with one hot prompt", 16, 1, 5, 3000, generated("hot", 14_000)},
-	{"b2b", "shared prefixes past the KV pools, rising rate, 8 pods", 8, 0.53, 1, 0, generated("b2b", 0)},
-	{"code", "Azure code trace: nothing is shared, 16 pods", 16, 1, 35, 3000, trace("azure_llm_2023_code.csv.gz")},
-	{"agent", "coding sessions behind long system prompts, 16 pods", 16, 1, 1, 3000, generated("agent", 0)},
+	{Name: "conversation", About: "Mooncake conversation trace", Pods: 16, Pool: 1, Speed: 3, Short: 3000, make: trace("mooncake_conversation_trace.jsonl.gz")},
+	{Name: "tool", About: "tool prompts of uneven popularity", Pods: 16, Pool: 1, Speed: 5.5, Short: 3000, make: generated("tool", nil, 14_000)},
+	{Name: "hot", About: "the same with one hot prompt", Pods: 16, Pool: 1, Speed: 5, Short: 3000, make: generated("hot", nil, 14_000)},
+	{Name: "b2b", About: "shared prefixes past the KV pools, rising rate", Pods: 8, Pool: 0.53, Speed: 1, make: generated("b2b", nil, 0)},
+	{Name: "code", About: "Azure code trace: nothing is shared", Pods: 16, Pool: 1, Speed: 35, Short: 3000, make: trace("azure_llm_2023_code.csv.gz")},
+	{Name: "agent", About: "coding sessions behind long system prompts", Pods: 16, Pool: 1, Speed: 1, Short: 3000, make: generated("agent", nil, 0)},
 }
 
 func trace(file string) func(string, uint64) (*workload.Workload, error) {
@@ -42,9 +44,9 @@ func trace(file string) func(string, uint64) (*workload.Workload, error) {
 	}
 }
 
-func generated(name string, head int) func(string, uint64) (*workload.Workload, error) {
+func generated(name string, set workload.Parameters, head int) func(string, uint64) (*workload.Workload, error) {
 	return func(_ string, seed uint64) (*workload.Workload, error) {
-		w, err := workload.Generate(name, seed, nil)
+		w, err := workload.Generate(name, seed, set)
 		if err != nil {
 			return nil, err
 		}
@@ -56,6 +58,9 @@ func generated(name string, head int) func(string, uint64) (*workload.Workload, 
 func (s *Scenario) config(load float64, seed uint64) fleet.Config {
 	c := fleet.Default()
 	c.Pods, c.Speed, c.Seed = s.Pods, s.Speed*load, seed
+	if s.change != nil {
+		s.change(&c)
+	}
 	c.Profile.PoolTokens = int(s.Pool * float64(c.Profile.PoolTokens))
 	return c
 }
