@@ -175,3 +175,93 @@ func TestObserving(t *testing.T) {
 		waitFor(t, "idle", func() bool { return r.inFlight() == 0 })
 	})
 }
+
+func TestDestinationHeaderOfClient(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	for _, key := range []string{destinationKey, "X-Gateway-Destination-Endpoint"} {
+		t.Run("EP-04/"+key, func(t *testing.T) {
+			got := r.ask(reqHeaders(fullDuplex, false, completionsPath, key, "6.6.6.6:1", servedKey, "x", subsetKey, "y"),
+				reqBody(completion("m", ids(1, 64)), true))
+			if d := destination(t, got[0]); strings.HasPrefix(d, "6.6.6.6") {
+				t.Fatalf("spoofed: %s", d)
+			}
+			removed := strings.Join(mutationOf(got[0]).GetRemoveHeaders(), " ")
+			if removed != servedKey+" "+subsetKey {
+				t.Fatalf("removed %q", removed)
+			}
+		})
+	}
+}
+
+func TestControlHeaders(t *testing.T) {
+	r := newRig(t, rigOptions{config: func(c *Config) { c.StrictModels = true }})
+	body := completion("unknown", ids(1, 64))
+	for _, c := range []struct {
+		name    string
+		headers []string
+	}{
+		{"old", []string{"x-gateway-model-name-rewrite", "m"}},
+		{"new", []string{"x-llm-d-model-name-rewrite", "m"}},
+		{"both", []string{"x-gateway-model-name-rewrite", "nobody", "x-llm-d-model-name-rewrite", "m"}},
+	} {
+		t.Run("EP-23/"+c.name, func(t *testing.T) {
+			got := r.ask(reqHeaders(fullDuplex, false, completionsPath, c.headers...), reqBody(body, true))
+			wantKinds(t, got, "headers body+eos") // the rewritten model is known, the body's is not
+			removed := mutationOf(got[0]).GetRemoveHeaders()
+			for i := 0; i < len(c.headers); i += 2 {
+				if !strings.Contains(strings.Join(removed, " "), c.headers[i]) {
+					t.Fatalf("%s is not removed: %v", c.headers[i], removed)
+				}
+			}
+		})
+	}
+	h := parseHead(httpHeaders(false,
+		"x-gateway-inference-objective", "low", "x-llm-d-inference-objective", "-2", "x-gateway-inference-fairness-id", "t1",
+		"x-slo-ttft-ms", "5", "x-llm-d-slo-class", "a", "x-prefiller-host-port", "h:1", "x-custom", "kept").Headers)
+	if h.Objective != "-2" || h.Fairness != "t1" || len(h.Strip) != 6 {
+		t.Fatalf("%+v", h)
+	}
+	t.Run("EU-02", func(t *testing.T) {
+		got := r.ask(reqHeaders(fullDuplex, false, completionsPath, "accept", "a", "accept", "b", "content-length", "7", "x-llm-d-inference-fairness-id", "t"), reqBody(completion("m", ids(1, 64)), true))
+		m := mutationOf(got[0])
+		for _, x := range m.GetSetHeaders() {
+			if k := x.GetHeader().GetKey(); k == "accept" || k == "content-length" {
+				t.Fatalf("%s is touched", k)
+			}
+		}
+		if len(m.GetRemoveHeaders()) != 1 {
+			t.Fatalf("removed %v", m.GetRemoveHeaders())
+		}
+	})
+}
+
+func TestRequestID(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	body := completion("m", ids(1, 64))
+	t.Run("EP-24", func(t *testing.T) {
+		got := r.ask(reqHeaders(fullDuplex, false, completionsPath), reqBody(body, true))
+		id, ok := headerOf(got[0], requestIDHeader)
+		if !ok || id == "" {
+			t.Fatal("no id is generated")
+		}
+		if x, _, _ := r.picker.ring.find(id); x == nil || x.RequestID != id {
+			t.Fatal("the explain record has another id")
+		}
+		got = r.ask(reqHeaders(fullDuplex, false, completionsPath, requestIDHeader, "mine"), reqBody(body, true))
+		if _, ok := headerOf(got[0], requestIDHeader); ok {
+			t.Fatal("a client's id is overwritten")
+		}
+		if x, _, _ := r.picker.ring.find("mine"); x == nil {
+			t.Fatal("the explain record does not know the client's id")
+		}
+		if page := scrapePage(t, r.picker.met, true); !strings.Contains(page, `request_id="mine"`) {
+			t.Fatal("no exemplar names the request")
+		}
+	})
+	t.Run("EP-24 unusable", func(t *testing.T) {
+		got := r.ask(reqHeaders(fullDuplex, false, completionsPath, requestIDHeader, strings.Repeat("x", maxRequestID+1)), reqBody(body, true))
+		if _, ok := headerOf(got[0], requestIDHeader); !ok {
+			t.Fatal("an endless id is kept")
+		}
+	})
+}

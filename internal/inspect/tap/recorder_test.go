@@ -2,10 +2,12 @@ package tap
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -246,5 +248,94 @@ func TestNoRecording(t *testing.T) {
 		if bytes.Contains([]byte(stderr), []byte("tap:")) {
 			t.Errorf("an account of nothing: %s", stderr)
 		}
+	}
+}
+
+// REC-01: a recording of a recording is the same one, and shows the same.
+func TestRecord(t *testing.T) {
+	l := append(capture(t, "vllm-0.32.0/dp2"), raw(podA, []byte("odd")), note(podA, recording.Notice{Kind: recording.Up, Why: "x"}))
+	path := filepath.Join(t.TempDir(), "b.eptap")
+	first, _, err := shown(t, &Command{Source: &File{Paths: []string{file(t, l)}}, Format: "wide", Write: Write{Target: recorder.Target{Path: path}}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	st, err := os.Stat(path)
+	if err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", st.Mode(), err)
+	}
+	second, _, err := shown(t, &Command{Source: &File{Paths: []string{path}}, Format: "wide"}, nil)
+	if err != nil || first != second || first == "" {
+		t.Errorf("REC-01: %v, %d and %d bytes", err, len(first), len(second))
+	}
+	got := read(t, path)
+	last := got[len(got)-1]
+	var a Account
+	if err := json.Unmarshal(last.Body, &a); err != nil || last.Type != recording.TypeAccount || a.Kind != "Account" || a.Written.Bytes == 0 {
+		t.Errorf("REC-01: no account at the end: %v %s", err, last.Body)
+	}
+	messages := func(l list) (out [][][]byte) {
+		for _, r := range l {
+			if r.Type == recording.TypeFrame {
+				out = append(out, r.Parts)
+			}
+		}
+		return out
+	}
+	if a, b := messages(l), messages(got); !slices.EqualFunc(a, b, func(x, y [][]byte) bool { return slices.EqualFunc(x, y, bytes.Equal) }) {
+		t.Errorf("REC-01: %d messages became %d, or other ones", len(a), len(b))
+	}
+}
+
+func TestRecordFiltered(t *testing.T) {
+	l := list{message(podA, 1, store(1, 1)), message(podB, 1, store(2, 1)), note(podB, recording.Notice{Kind: recording.Gap, Count: 1})}
+	path := filepath.Join(t.TempDir(), "b.eptap")
+	c := &Command{Source: l, Format: "table", Write: Write{Target: recorder.Target{Path: path}, Filtered: true}}
+	if err := c.Filter.Add("pod", "vllm-*", false); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := shown(t, c, nil); err != nil {
+		t.Fatal(err)
+	}
+	frames := 0
+	for _, r := range read(t, path) {
+		if r.Type == recording.TypeFrame {
+			frames++
+		}
+	}
+	if frames != 1 {
+		t.Errorf("%d messages, want 1", frames)
+	}
+}
+
+// REC-07: each file of a rotation can be read alone, and only so many are kept.
+func TestRotate(t *testing.T) {
+	for keep, most := range map[int]int{2: 2, 1: 1, 0: 1 << 20} {
+		t.Run(fmt.Sprintf("REC-07 keep %d", keep), func(t *testing.T) {
+			dir := t.TempDir()
+			l := slices.Repeat(capture(t, "vllm-0.32.0/llama"), 3)
+			c := &Command{Source: l, Quiet: true, Write: Write{Target: recorder.Target{Path: filepath.Join(dir, "a.eptap"), RotateSize: 64 << 10, Keep: keep}}}
+			_, stderr, err := shown(t, c, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files, _ := filepath.Glob(filepath.Join(dir, "*"))
+			if len(files) > most || keep == 0 && len(files) < 3 {
+				t.Errorf("%d files: %v", len(files), files)
+			}
+			total := 0
+			for _, f := range files {
+				for _, r := range read(t, f) { // fails without an account, or without its pods
+					if r.Type == recording.TypeFrame {
+						total++
+					}
+				}
+			}
+			if keep == 0 && total != len(l)-3 {
+				t.Errorf("%d of %d messages in all files", total, len(l)-3)
+			}
+			if !strings.Contains(stderr, " files)") {
+				t.Error(stderr)
+			}
+		})
 	}
 }
