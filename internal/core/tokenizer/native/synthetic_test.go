@@ -292,8 +292,14 @@ func compareObject(t *testing.T, o object, texts []string) {
 	if err := os.WriteFile(file, marshal(t, o), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	compare(t, tok, newOracleOf(t, "hf", file), texts)
+}
+
+// compare holds a tokenizer's ids against the engines' own library's.
+func compare(t *testing.T, tok *native.Tokenizer, o *oracle, texts []string) {
+	t.Helper()
 	bad := 0
-	for i, ids := range newOracleOf(t, "hf", file).encode(t, texts) {
+	for i, ids := range o.encode(t, texts) {
 		got, err := tok.Encode(texts[i], false)
 		if err != nil {
 			t.Fatal(err)
@@ -324,7 +330,7 @@ func TestTK09(t *testing.T) {
 		{"CharDelimiterSplit", object{"pre_tokenizer": object{"type": "CharDelimiterSplit", "delimiter": "ab"}, "model": model()}},
 		{"flavour", object{"pre_tokenizer": object{"type": "ByteLevel", "flavour": 1}, "model": model()}},
 		{"Sideways", object{"pre_tokenizer": splitOn(object{"String": "a"}, "Sideways", false), "model": model()}},
-		{"set inside a set", object{"pre_tokenizer": splitOn(object{"Regex": "[a&&[b]]"}, "Isolated", false), "model": model()}},
+		{"hyphen beside a class", object{"pre_tokenizer": splitOn(object{"Regex": "[a-[b]]"}, "Isolated", false), "model": model()}},
 		{"behind ByteLevel", object{"pre_tokenizer": sequence("pretokenizers", byteLevel, byteLevel), "model": model()}},
 		{"WordPiece", object{"model": object{"type": "WordPiece", "vocab": object{}}}},
 		{"dropout", object{"model": with(model(), "dropout", 0.1)}},
@@ -340,7 +346,7 @@ func TestTK09(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
-	_, err := native.LoadTiktoken([]byte("IQ== 0\n"), native.RankOptions{Pattern: "[[:alpha:]]"})
+	_, err := native.LoadTiktoken([]byte("IQ== 0\n"), native.RankOptions{Pattern: "[a--b]"})
 	if !errors.Is(err, native.ErrUnsupported) {
 		t.Error(err)
 	}

@@ -55,3 +55,32 @@ func TestMatchesAreBytes(t *testing.T) {
 		t.Errorf("%+q", got)
 	}
 }
+
+// FuzzCompile: a pattern is read or refused, in both dialects, and finds in a text what
+// is in it.
+func FuzzCompile(f *testing.F) {
+	for _, s := range []string{patternTiktoken, patternKimi, `[]a[^b&&\w]-[:^alpha:]\b-\x{E9}]`, `(?i:k{2}?|[^\p{Lu}])++`, `\b\Z\R$^.`, `(?i)é{,3}`, `[!--]`, `[a&&`, `\p{^l}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, pattern string) {
+		if len(pattern) > 200 {
+			return // each class takes a while
+		}
+		for _, read := range []func(string) (*Regex, error){Compile, CompileRanked} {
+			re, err := read(pattern)
+			if err != nil {
+				continue
+			}
+			at := 0
+			const s = "aß K\n1_"
+			if err := re.Matches(t.Context(), s, func(from, to int) {
+				if from < at || to < from || to > len(s) {
+					t.Fatal(pattern, from, to)
+				}
+				at = to
+			}); err != nil && !errors.Is(err, errSearch) {
+				t.Fatal(pattern, err)
+			}
+		}
+	})
+}

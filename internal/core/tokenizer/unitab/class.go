@@ -5,10 +5,7 @@
 // get other token ids. scripts/unitab.sh makes the tables.
 package unitab
 
-import (
-	"slices"
-	"unicode/utf8"
-)
+import "unicode/utf8"
 
 // Class is a set of the classes that split patterns ask for. Each character has
 // at most one of the first seven.
@@ -58,36 +55,7 @@ func wide(s string, i int) (Class, int) {
 	return classPages[classIndex[r>>7]][r&127], n
 }
 
-// Range is an inclusive range of characters.
-type Range struct{ First, Last rune }
-
-// Category returns the ranges of a general category ("Lu") or of a major class
-// ("L"), of the script "Han", or of "White_Space". It reports false for a name that is
-// not known.
-func Category(name string) ([]Range, bool) {
-	switch name {
-	case "Han":
-		return han, true
-	case "White_Space":
-		return space, true
-	}
-	if r, ok := categories[name]; ok {
-		return r, true
-	}
-	var out []Range
-	for _, minor := range minors {
-		if name == minor[:1] {
-			out = append(out, categories[minor]...)
-		}
-	}
-	return out, out != nil
-}
-
-// minors are the general categories, in the order of the standard.
-var minors = []string{
-	"Lu", "Ll", "Lt", "Lm", "Lo", "Mn", "Mc", "Me", "Nd", "Nl", "No", "Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po",
-	"Sm", "Sc", "Sk", "So", "Zs", "Zl", "Zp", "Cc", "Cf", "Cs", "Co", "Cn",
-}
+var han = scripts["han"]
 
 // IsHan reports whether a character is of the Han script.
 func IsHan(r rune) bool {
@@ -103,35 +71,3 @@ func IsHan(r rune) bool {
 // IsWord reports whether a character is one of a word: \w in the regular
 // expressions of the engines' added tokens.
 func IsWord(r rune) bool { return within(word, r) }
-
-func within(ranges []Range, r rune) bool {
-	_, ok := slices.BinarySearchFunc(ranges, r, func(x Range, r rune) int {
-		switch {
-		case x.Last < r:
-			return -1
-		case x.First > r:
-			return 1
-		}
-		return 0
-	})
-	return ok
-}
-
-// Complement returns the characters that are in none of the ranges. Of the
-// surrogates, which no text holds, it makes no difference.
-func Complement(in []Range) []Range {
-	in = slices.Clone(in)
-	slices.SortFunc(in, func(a, b Range) int { return int(a.First - b.First) })
-	var out []Range
-	next := rune(0)
-	for _, r := range in {
-		if r.First > next {
-			out = append(out, Range{next, r.First - 1})
-		}
-		next = max(next, r.Last+1)
-	}
-	if next <= utf8.MaxRune {
-		out = append(out, Range{next, utf8.MaxRune})
-	}
-	return out
-}

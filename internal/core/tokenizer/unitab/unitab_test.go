@@ -39,7 +39,7 @@ func TestTK02b(t *testing.T) {
 		if name == "s" {
 			name = "White_Space"
 		}
-		ranges, ok := unitab.Category(name)
+		ranges, ok := unitab.Property(name)
 		if !ok {
 			t.Errorf("no category %s", name)
 		}
