@@ -38,7 +38,7 @@ func (c *Command) RunAgainst(ctx context.Context, addrs [2]string, servers [2]As
 	if !d.SamePick {
 		return &inspect.Error{
 			Kind: inspect.Negative, Code: "E_REPLICAS_DIFFER",
-			What: fmt.Sprintf("the replicas differ: %s picks %s, %s picks %s", addrs[0], outcomeText(&d.A.Pick), addrs[1], outcomeText(&d.B.Pick)),
+			What: fmt.Sprintf("the replicas differ: %s picks %s, %s picks %s", addrs[0], d.outcome(&d.A), addrs[1], d.outcome(&d.B)),
 		}
 	}
 	return nil

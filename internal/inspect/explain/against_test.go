@@ -98,3 +98,16 @@ func TestAgainstIsClean(t *testing.T) {
 		t.Errorf("%q", text)
 	}
 }
+
+// A pod's name in two replicas may stand for two addresses: then the names alone would
+// say that nothing differs.
+func TestAgainstAnotherAddress(t *testing.T) {
+	_, err := against(t, "table", other(t, func(x *pick.Explanation) {
+		addr := "10.9.9.9:8000"
+		x.Pick.Addr = &addr
+	}))
+	var e *inspect.Error
+	if !errors.As(err, &e) || !strings.Contains(e.What, " picks pod-0 at 10.0.0.1:8000, ") || !strings.HasSuffix(e.What, " picks pod-0 at 10.9.9.9:8000") {
+		t.Errorf("%v", err)
+	}
+}

@@ -71,14 +71,31 @@ func split(pods []pick.ExplainedPod) (scored, filtered []*pick.ExplainedPod) {
 	return scored, filtered
 }
 
-// line writes one labelled line; parts that are empty leave no gap, and what a
-// terminal has no room for is cut.
+// line writes a labelled line; parts that are empty leave no gap. Where a terminal has no
+// room it goes on below: a part at a time, and a long one by its words.
 func (p *page) line(label string, parts ...string) {
-	body := joined(parts)
-	if p.s.OutTTY && p.s.Width > labelWidth {
-		body = out.Fit(body, p.s.Width-labelWidth)
+	for _, text := range p.packed(parts) {
+		p.labelled(label, text)
+		label = ""
 	}
-	p.labelled(label, body)
+}
+
+// packed joins parts to as few lines as hold them.
+func (p *page) packed(parts []string) (list []string) {
+	limit := p.s.Width - labelWidth
+	if !p.s.OutTTY || limit <= 0 {
+		return []string{joined(parts)}
+	}
+	for i := 0; i < len(parts) || i == 0; {
+		n := 1
+		for i+n < len(parts) && out.Cells(joined(parts[i:i+n+1])) <= limit {
+			n++
+		}
+		end := min(i+n, len(parts))
+		list = append(list, out.Wrap(joined(parts[i:end]), limit)...)
+		i = max(end, 1)
+	}
+	return list
 }
 
 // uncut writes a labelled line whose first part must stay whole, on however many
@@ -98,14 +115,6 @@ func (p *page) spare(label, more string, parts ...string) {
 		parts = all
 	}
 	p.line(label, parts...)
-}
-
-// wrapped writes a labelled line that goes on below where a terminal is too narrow.
-func (p *page) wrapped(label, body string) {
-	for _, text := range p.lines(out.Clean(body), labelWidth) {
-		p.labelled(label, text)
-		label = ""
-	}
 }
 
 // lines breaks text into what fits beside an indent.
@@ -289,7 +298,7 @@ func (p *page) tie() {
 	case p.x.Pick.Pod == nil:
 		p.line("TIE", "nothing to choose from")
 	case t.Used:
-		p.wrapped("TIE", fmt.Sprintf("%s within %g s of the best, by the hash of the request id: %s",
+		p.line("TIE", fmt.Sprintf("%s within %g s of the best, by the hash of the request id: %s",
 			out.Plural(t.Size, "pod"), t.Window, p.order(t.Order)))
 	case !p.o.Wide: // the margin above says it
 	case p.x.Pick.Margin != nil:

@@ -71,6 +71,16 @@ func newReplicas(addrA, addrB string, a, b *pick.Explanation) *Replicas {
 	return r
 }
 
+// outcome is what one side made of the request, by name, and by address too where the
+// name alone says the same of both.
+func (r *Replicas) outcome(side *Replica) string {
+	text := outcomeText(&side.Pick)
+	if text == outcomeText(&r.A.Pick) && text == outcomeText(&r.B.Pick) && side.Pick.Addr != nil {
+		text += " at " + *side.Pick.Addr
+	}
+	return text
+}
+
 func replica(addr string, x *pick.Explanation) Replica {
 	r := Replica{Addr: addr, At: x.At, Pods: len(x.Pods), Pick: x.Pick}
 	if x.Pick.Pod != nil {

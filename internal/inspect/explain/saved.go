@@ -103,7 +103,7 @@ func (c *Command) RunDiff(ctx context.Context, path string, server Asker, s *out
 	if !d.SamePick {
 		return &inspect.Error{
 			Kind: inspect.Negative, Code: "E_PICK_CHANGED",
-			What: fmt.Sprintf("the pick has changed: %s in %s, %s now", outcomeText(&d.A.Pick), path, outcomeText(&d.B.Pick)),
+			What: fmt.Sprintf("the pick has changed: %s in %s, %s now", d.outcome(&d.A), path, d.outcome(&d.B)),
 		}
 	}
 	return nil
