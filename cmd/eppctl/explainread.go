@@ -100,7 +100,7 @@ func decidedAt(fleet *serve.Recorded, file *tap.File) (time.Time, error) {
 	case last.IsZero(): // of no engine, or none up to then
 		return at, &inspect.Error{
 			Kind: inspect.Failed, Code: "E_RECORDING", What: file.String() + " holds nothing to decide from",
-			Why:  "no record in it is of an engine; what serve --record-decisions writes is for replay --decisions",
+			Why:  "no record in it is of an engine",
 			Hint: "tap --write FILE --with-metrics, or tap --from serve --write FILE, makes one",
 		}
 	case at.IsZero():

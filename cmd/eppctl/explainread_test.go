@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -314,27 +315,25 @@ func TestTapWithMetrics(t *testing.T) {
 	}
 }
 
-// TestExplainReadOfDecisions: a recording of decisions has no engine in it, and an
-// answer about a fleet of none would blame the request.
-func TestExplainReadOfDecisions(t *testing.T) {
-	name := filepath.Join(t.TempDir(), "decisions.eptap")
-	f, err := os.Create(name)
+// A recording of decisions is no stream: each command that reads one says which does.
+func TestDecisionsAreNoStream(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "d.eptap")
+	f, err := os.Create(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	w, err := recording.NewWriter(f, recording.Header{Program: "eppctl test", Source: "serve"})
-	if err == nil {
-		err = w.Write(&recording.Record{Type: recording.TypeOutcome, At: 7e9, Body: []byte(`{"n":1,"status":200}`)})
-	}
-	if err == nil {
-		err = w.Close([]byte(`{}`))
-	}
+	w, err := recording.NewWriter(f, recording.Header{Program: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	code, stdout, stderr := eppctlRun("explain", "--read", name, "--tokens", "1,2,3")
-	if code != 1 || stdout != "" || !strings.Contains(stderr, "holds nothing to decide from") || !strings.Contains(stderr, "replay --decisions") {
-		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	fleet := &recording.Record{Type: recording.TypeFleet, At: 1, Body: []byte(`{"run":"r"}`)}
+	if err := errors.Join(w.Write(fleet), w.Close([]byte("{}")), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"tap"}, {"tap", "--check"}, {"tap", "--stats"}, {"explain", "--tokens", "1,2"}, {"top", "--once"}} {
+		code, text, errs := try(nil, nil, append(args, "--read", file)...)
+		if code != exitUsage || strings.Contains(text, "{") || !strings.Contains(errs, "holds decisions, and nothing that engines sent") || !strings.Contains(errs, "\n  try: eppctl replay --decisions "+file+"\n") {
+			t.Errorf("%v: code %d, stdout %q, stderr %q", args, code, text, errs)
+		}
 	}
 }

@@ -39,6 +39,8 @@ type File struct {
 	over    map[*recording.Pod]bool          // its time is beyond To
 	first   int64                            // ns, of all records; 0 = none
 	last    int64
+	decided bool // it holds decisions
+	heard   bool // it holds what came from engines
 }
 
 func (f *File) String() string { return "recording " + strings.Join(f.Paths, ", ") }
@@ -122,7 +124,28 @@ func (f *File) Run(ctx context.Context, emit func([]*recording.Record) error) er
 			return err
 		}
 	}
-	return nil
+	return f.kind()
+}
+
+// kind refuses a recording of another command's.
+func (f *File) kind() error {
+	if !f.decided || f.heard {
+		return nil
+	}
+	return &inspect.Error{
+		Kind: inspect.Usage, Code: "E_RECORDING", What: f.String() + " holds decisions, and nothing that engines sent",
+		Why: "serve --record-decisions writes such a file", Hint: "try: eppctl replay --decisions " + strings.Join(f.Paths, " --decisions "),
+	}
+}
+
+// note remembers what kinds of records there are.
+func (f *File) note(r *recording.Record) {
+	switch r.Type {
+	case recording.TypeFleet, recording.TypeDecision, recording.TypeOutcome:
+		f.decided = true
+	default:
+		f.heard = f.heard || r.Pod != nil
+	}
 }
 
 // bounds resolves From and To, for which it may have to read all files.
@@ -203,6 +226,7 @@ func (f *File) play(ctx context.Context, path string, follows bool, emit func([]
 			}
 			return f.ended(path, err)
 		}
+		f.note(rec)
 		head = head && recording.Stands(rec)
 		if again := f.known(rec); again && head || !f.wanted(rec) {
 			continue
@@ -311,19 +335,37 @@ func (f *File) ended(path string, err error) error {
 	case !errors.As(err, &fe):
 		return &inspect.Error{Kind: inspect.Failed, Code: "E_RECORDING", What: fmt.Sprintf("cannot read %s: %v", name(path), err), Err: err}
 	case fe.Err == recording.ErrCut && !f.Strict:
-		f.Warn(fmt.Sprintf("%s ends at offset %d: %s", name(path), fe.Offset, fe.Detail))
+		f.Warn(fmt.Sprintf("%s ends early, at offset %d: %s; what is there was read", name(path), fe.Offset, fe.Detail))
 		return nil
 	case fe.Err == recording.ErrCut:
 		return &inspect.Error{
-			Kind: inspect.Incomplete, Code: "E_RECORDING", What: fmt.Sprintf("%s ends at offset %d", name(path), fe.Offset),
+			Kind: inspect.Incomplete, Code: "E_RECORDING", What: fmt.Sprintf("%s ends early, at offset %d", name(path), fe.Offset),
 			Why: fe.Detail, Hint: "what is there was read; without --strict this is a warning", Err: err,
 		}
 	}
 	e := &inspect.Error{Kind: inspect.Failed, Code: "E_RECORDING", What: fmt.Sprintf("cannot read %s: %v", name(path), err), Err: err}
-	if fe.Err == recording.ErrVersion {
+	switch {
+	case fe.Err == recording.ErrVersion:
 		e.Hint = "it was written by another version of eppctl"
+	case fe.Err == recording.ErrNoRecording && f.json(path):
+		e.Hint = "it may be a saved answer, for explain --read, or a trace, for replay --trace"
 	}
 	return e
+}
+
+// json reports that a file begins as a JSON object does.
+func (f *File) json(path string) bool {
+	if path == "-" {
+		return false // it is read
+	}
+	file, err := f.open(path)
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	var begin [1]byte
+	_, err = io.ReadFull(file, begin[:])
+	return err == nil && begin[0] == '{'
 }
 
 // is reports that the source reads this very file.

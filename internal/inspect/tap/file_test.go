@@ -30,7 +30,7 @@ func TestUnsoundRecordings(t *testing.T) {
 		code   string // "" = no error
 		stderr string
 	}{
-		"REC-02 cut":          {whole[:len(whole)/2], false, 0, "", "ends at offset"},
+		"REC-02 cut":          {whole[:len(whole)/2], false, 0, "", "ends early, at offset"},
 		"REC-02 cut, strict":  {whole[:len(whole)/2], true, inspect.Incomplete, "E_RECORDING", ""},
 		"REC-04 flipped bit":  {flipped, false, inspect.Failed, "E_RECORDING", ""},
 		"REC-05 version 2":    {version, false, inspect.Failed, "E_RECORDING", ""},

@@ -50,6 +50,7 @@ type reader struct {
 	dropped uint64
 	weights int
 	cut     error
+	heard   bool // what engines sent, which another command reads
 }
 
 type key struct {
@@ -120,6 +121,7 @@ func (r *reader) take(rec *recording.Record) error {
 			r.dropped += rec.Notice.Count
 		}
 	}
+	r.heard = r.heard || rec.Pod != nil
 	return nil
 }
 
@@ -243,6 +245,9 @@ func (r *reader) recording(sources []Source) (*Recording, error) {
 		x.Model = r.busiest()
 	}
 	m := r.models[x.Model]
+	if len(r.models) == 0 {
+		return nil, fmt.Errorf("%s: no decision in it; %s", x.Name, r.known())
+	}
 	if m == nil || len(m.requests) == 0 {
 		return nil, fmt.Errorf("%s: no decision for model %q in it; %s", x.Name, x.Model, r.known())
 	}
@@ -280,8 +285,12 @@ func (r *reader) known() string {
 	for name, m := range r.models {
 		names = append(names, fmt.Sprintf("%q (%d)", name, len(m.requests)))
 	}
-	if len(names) == 0 {
-		return "serve --record-decisions makes such a file"
+	const made = "serve --record-decisions makes such a file"
+	switch {
+	case len(names) == 0 && r.heard:
+		return "it holds what engines sent, for explain, top and tap --read; " + made
+	case len(names) == 0:
+		return made
 	}
 	slices.Sort(names)
 	return "there are " + strings.Join(names, ", ")
