@@ -45,8 +45,10 @@ type metrics struct {
 
 	// Also shown by /v1/state.
 	routed, refused, ties, elsewhere atomic.Uint64
-	queried, best, selected          atomic.Uint64 // prompt tokens
-	engineQueried, engineCached      atomic.Uint64 // the same, as the engines report
+
+	crowded                     atomic.Uint64 // decisions that got no slot in time
+	queried, best, selected     atomic.Uint64 // prompt tokens
+	engineQueried, engineCached atomic.Uint64 // the same, as the engines report
 
 	recorded, unrecorded atomic.Uint64 // decisions and outcomes
 }
@@ -94,6 +96,7 @@ func newMetrics() *metrics {
 		))
 	}
 	total("ties_total", "Picks settled by rendezvous hashing.", nil, &m.ties)
+	total("picks_without_slot_total", "Decisions that did not wait any longer for a processor: others tokenized on all of them until the pick deadline.", nil, &m.crowded)
 	total("served_elsewhere_total", "Requests the proxy sent to another endpoint than the pick.", nil, &m.elsewhere)
 	total("decision_records_total", "Decisions and outcomes recorded.", nil, &m.recorded)
 	total("decision_records_dropped_total", "Decisions and outcomes that the recording did not keep up with, or that could not be written.", nil, &m.unrecorded)

@@ -115,8 +115,15 @@ func (p *Picker) decide(ctx context.Context, a *ask, d *decided) (*pick.Query, *
 	if err := ctx.Err(); errors.Is(err, context.Canceled) {
 		return nil, clientGone()
 	}
-	p.slots.enter(context.WithoutCancel(ctx), a.Aside)
-	defer p.slots.leave(a.Aside)
+	// Whoever holds the slots may take longer than this request has: it then decides
+	// beside them, which costs microseconds.
+	if p.slots.enter(ctx, a.Aside) {
+		defer p.slots.leave(a.Aside)
+	} else if errors.Is(ctx.Err(), context.Canceled) {
+		return nil, clientGone()
+	} else {
+		p.met.crowded.Add(1)
+	}
 	v := p.fleet.View()
 	q.Now = p.now()
 	began := time.Now()

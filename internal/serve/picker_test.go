@@ -114,6 +114,37 @@ func TestPickDeadline(t *testing.T) {
 			t.Fatal("not counted")
 		}
 	})
+	t.Run("EP-30 others hold the processors", func(t *testing.T) {
+		r := newRig(t, rigOptions{config: func(c *Config) { c.Limits.PickDeadline = 20 * time.Millisecond }})
+		r.route(completion("m", ids(1, 64)))
+		if n := r.picker.met.crowded.Load(); n != 0 {
+			t.Fatalf("%d picks without a slot, and all were free", n)
+		}
+		slots := r.picker.slots.all
+		for range cap(slots) {
+			slots <- struct{}{}
+		}
+		got := r.ask(reqHeaders(fullDuplex, false, completionsPath), reqBody(completion("m", ids(1, 64)), true))
+		wantKinds(t, got, "headers body+eos")
+		if why := metadataOf(got[0], reasonKey); why != string(reason.Deadline) {
+			t.Errorf("reason %q", why)
+		}
+		if page := scrapePage(t, r.picker.met, false); !strings.Contains(page, "eppctl_picks_without_slot_total 1\n") {
+			t.Error("not counted")
+		}
+		if len(slots) != cap(slots) {
+			t.Error("a slot was given back that was never taken")
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		a := &ask{Head: Head{Path: completionsPath, ContentType: "application/json"}, Body: completion("m", ids(1, 64))}
+		if _, no := r.picker.Pick(ctx, a); no == nil || no.Status != clientGone().Status {
+			t.Errorf("a client that left was answered: %+v", no)
+		}
+		for range cap(slots) {
+			<-slots
+		}
+	})
 	t.Run("EP-30 no end of the body", func(t *testing.T) {
 		r := newRig(t, rigOptions{config: func(c *Config) { c.Limits.PickDeadline = 20 * time.Millisecond }})
 		c := r.talk()

@@ -28,6 +28,8 @@ func whyUntold(err error) (why reason.Code, detail string) {
 		return reason.TokenizeSlow, "it gave no answer in time just now, or none with an end, and is left out for a while"
 	case errors.As(err, &refused), errors.Is(err, feed.ErrRefused):
 		return reason.Rejected, ""
+	case errors.Is(err, native.ErrLong):
+		return reason.PromptTooLong, ""
 	case errors.As(err, &unknown):
 		return reason.Unrenderable, unknown.Reason
 	case errors.Is(err, encode.ErrShape), errors.Is(err, encode.ErrBody), errors.Is(err, encode.ErrNoPrompt), errors.Is(err, encode.ErrNotText),

@@ -98,8 +98,17 @@ func (m *Model) Encode(ctx context.Context, t tokenizer.Text) (*Encoding, error)
 	return e, nil
 }
 
+// MaxPrompt is the longest text of a request that is encoded, in bytes: a million tokens
+// of eight bytes each. One word of that length takes 24 bytes of scratch for each of its
+// own while it is merged, on each processor: 200 MB, where a body's limit alone would let
+// it take 800, for ids that no deadline waits for.
+const MaxPrompt = 8 << 20
+
 // encode sets the ids of a text.
 func (m *Model) encode(ctx context.Context, e *Encoding, text string, special bool) (err error) {
+	if len(text) > MaxPrompt {
+		return fmt.Errorf("%w: %d bytes, at most %d", native.ErrLong, len(text), MaxPrompt)
+	}
 	if special && m.o.SpecialsDoubt != "" {
 		e.Doubts = append(e.Doubts, m.o.SpecialsDoubt)
 	}

@@ -233,3 +233,31 @@ func FuzzEncode(f *testing.F) {
 		}
 	})
 }
+
+// lateContext ends as soon as encoding has begun.
+type lateContext struct {
+	context.Context
+	looks *int
+}
+
+func (c lateContext) Err() error {
+	if *c.looks++; *c.looks > 1 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A text too long for any engine is left alone: as one word it would take gigabytes.
+func TestPromptsAreBounded(t *testing.T) {
+	m := tiny(t, chat.Files{}, chat.VLLM, 0)
+	for size, want := range map[int]error{encode.MaxPrompt: context.Canceled, encode.MaxPrompt + 1: native.ErrLong} {
+		text := strings.Repeat("x", size)
+		_, err := m.Encode(lateContext{t.Context(), new(int)}, tokenizer.Text{Shape: tokenizer.Completion, Body: []byte(`{"prompt":"` + text + `"}`)})
+		if !errors.Is(err, want) {
+			t.Errorf("%d bytes: %v, want %v", size, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "xxx") {
+			t.Error("the error quotes the prompt")
+		}
+	}
+}

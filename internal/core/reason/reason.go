@@ -19,6 +19,7 @@ const (
 	TokenizeSlow   Code = "tokenize-deadline"
 	TemplateUnused Code = "template-not-used"      // the engine renders this model's chats in code of its own
 	Unrenderable   Code = "request-not-renderable" // the native encoder does not know how
+	PromptTooLong  Code = "prompt-too-long"        // for the native encoder
 	Rejected       Code = "request-rejected"       // the engine answers 400, or is sure to
 	Loading        Code = "tokenizer-loading"
 	Unloadable     Code = "tokenizer-unloadable"
