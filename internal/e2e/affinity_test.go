@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/eppctl/eppctl/internal/sim"
+	"github.com/eppctl/eppctl/internal/sim/freeport"
 )
 
 // Turn 2..n of each conversation finds everything the turn before computed, on
@@ -82,8 +82,8 @@ func TestRestartedEngineIsFollowed(t *testing.T) {
 				t.Fatal(err)
 			}
 			parent.Cleanup(func() { again.Close() })
-			eventually(t, 20*time.Second, func() error { return s.depth(p, e.Name(), 0) })
-			eventually(t, 20*time.Second, s.Synced)
+			eventually(t, func() error { return s.depth(p, e.Name(), 0) })
+			eventually(t, s.Synced)
 			// It counts from sequence number 0 again, and is found again.
 			fill(s, p, again)
 		})
@@ -102,7 +102,7 @@ func fill(s *stack, p []uint32, e *sim.Engine) {
 	if resp.StatusCode != http.StatusOK {
 		s.t.Fatalf("status %d", resp.StatusCode)
 	}
-	eventually(s.t, 5*time.Second, func() error { return s.depth(p, e.Name(), len(p)) })
+	eventually(s.t, func() error { return s.depth(p, e.Name(), len(p)) })
 }
 
 // A pod that the configuration gains is used, and one that it loses is not, with
@@ -125,7 +125,7 @@ func TestConfigEditMovesTheFleet(t *testing.T) {
 		s.Fleet.Engines = append(s.Fleet.Engines[1:], fresh)
 		edit(s.Fleet)
 	})
-	eventually(t, 10*time.Second, func() error {
+	eventually(t, func() error {
 		st, err := s.State()
 		for _, p := range st.Pods {
 			if p.Name == gone.Name() {
@@ -158,10 +158,9 @@ func TestConfigEditMovesTheFleet(t *testing.T) {
 // freeAddr is a loopback address that nobody listens at.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := freeport.Take("127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
-	return l.Addr().String()
+	return at
 }

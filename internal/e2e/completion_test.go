@@ -86,7 +86,7 @@ func TestCompletionInShells(t *testing.T) {
 func (x *terminal) completes(line string, wants []string) {
 	x.t.Helper()
 	x.t.Log(line)
-	eventually(x.t, 2*time.Minute, func() error {
+	eventually(x.t, func() error {
 		// C-c takes what was typed with it, and may take what is typed next: whatever
 		// a shell did not get is typed again.
 		x.press("C-c")

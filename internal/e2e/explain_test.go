@@ -93,7 +93,7 @@ func TestExplainCommand(t *testing.T) {
 	s := start(t, setup{})
 	body := completion(prompt(1, 320), 1)
 	first := s.must(s.call(t.Context(), "POST", "/v1/completions", body))
-	eventually(t, 5*time.Second, func() error { return s.depth(prompt(1, 320), first.pod(), 320) })
+	eventually(t, func() error { return s.depth(prompt(1, 320), first.pod(), 320) })
 	file := filepath.Join(t.TempDir(), "request.json")
 	if err := os.WriteFile(file, body, 0o644); err != nil {
 		t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -46,7 +47,7 @@ func queueing(t *testing.T, gap time.Duration, stream bool) {
 	shared := prompt(1, 3200)
 	warm := s.must(s.call(t.Context(), "POST", "/v1/completions", completion(shared, 1)))
 	hot := s.Fleet.ByName(warm.pod())
-	eventually(t, 5*time.Second, func() error { return s.depth(shared, hot.Name(), 3200) })
+	eventually(t, func() error { return s.depth(shared, hot.Name(), 3200) })
 	// While it is well, the prefix is worth going there.
 	if a := s.must(s.call(t.Context(), "POST", "/v1/completions", completion(shared, 1))); a.pod() != hot.Name() {
 		t.Fatalf("served by %s, want %s, which holds the prefix", a.pod(), hot.Name())
@@ -163,7 +164,7 @@ func TestKilledPickerLosesNothing(t *testing.T) {
 	if err := s.StartServe(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 15*time.Second, func() error {
+	eventually(t, func() error {
 		id := uuid.NewString()
 		s.must(s.call(t.Context(), "POST", "/v1/completions", completion(prompt(1, 100), 1), "x-request-id", id))
 		var st sim.State
@@ -202,7 +203,7 @@ func TestStopDuringStream(t *testing.T) {
 				}
 				select {
 				case <-s.Serve.Done():
-				case <-time.After(10 * time.Second):
+				case <-time.After(patience):
 					t.Fatal("serve did not end")
 				}
 				if code := s.Serve.ExitCode(); code != 0 {
@@ -221,7 +222,7 @@ func TestPickedPodIsGone(t *testing.T) {
 				s := start(t, setup{envoyConfig: []string{"--fallbacks", fallbacks}, serve: []string{"--fallbacks", fallbacks}})
 				p := prompt(1, 1600)
 				first := s.must(s.call(t.Context(), "POST", "/v1/completions", completion(p, 1)))
-				eventually(t, 5*time.Second, func() error { return s.depth(p, first.pod(), 1600) })
+				eventually(t, func() error { return s.depth(p, first.pod(), 1600) })
 				picked := s.Fleet.ByName(first.pod())
 				id := uuid.NewString()
 				if how == "refuses" {
@@ -279,12 +280,18 @@ func TestKilledPickerMidway(t *testing.T) {
 			e.Stall(true)
 		}
 		done := make(chan answer, 1)
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		go func() {
 			done <- s.call(ctx, "POST", "/v1/completions", []byte(`{"model":"sim","prompt":"who is there","max_tokens":2}`))
 		}()
-		time.Sleep(100 * time.Millisecond)
+		eventually(t, func() error {
+			st, err := s.State()
+			if err == nil && st.Totals.OpenStreams == 0 {
+				err = errors.New("the request has not reached the picker")
+			}
+			return err
+		})
 		s.Serve.Kill()
 		for _, e := range s.Fleet.Engines {
 			e.Stall(false)

@@ -26,11 +26,11 @@ func TestPodThatDoesNotAnswer(t *testing.T) {
 			own := append(slices.Clone(shared[:1600]), prompt(2, 1600)...) // the others never compute its end
 			first := s.must(s.call(t.Context(), "POST", "/v1/completions", completion(shared, 1)))
 			hot := s.Fleet.ByName(first.pod())
-			eventually(t, 5*time.Second, func() error { return s.depth(shared, hot.Name(), 3200) })
+			eventually(t, func() error { return s.depth(shared, hot.Name(), 3200) })
 			if a := s.must(s.call(t.Context(), "POST", "/v1/completions", completion(own, 1))); a.pod() != hot.Name() {
 				t.Fatalf("served by %s, the test wants %s", a.pod(), hot.Name())
 			}
-			eventually(t, 5*time.Second, func() error { return s.depth(own, hot.Name(), 3200) })
+			eventually(t, func() error { return s.depth(own, hot.Name(), 3200) })
 
 			if how == "frozen" {
 				hot.Stall(true)
@@ -38,10 +38,10 @@ func TestPodThatDoesNotAnswer(t *testing.T) {
 				hot.Kill()
 			}
 			// known_for is 5 s, a scrape that hangs takes half a second more.
-			eventually(t, 20*time.Second, func() error { return s.filter(hot.Name(), "not-answering") })
+			eventually(t, func() error { return s.filter(hot.Name(), "not-answering") })
 			for i := range 8 {
 				id := uuid.NewString()
-				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				a := s.must(s.call(ctx, "POST", "/v1/completions", completion(append(slices.Clone(shared), prompt(10+i, 64)...), 1), "x-request-id", id))
 				cancel()
 				if c := s.pickOf(id); c.Pick.Pod == hot.Name() || a.pod() == hot.Name() {
@@ -58,14 +58,14 @@ func TestPodThatDoesNotAnswer(t *testing.T) {
 				}
 				t.Cleanup(func() { back.Close() })
 			}
-			eventually(t, 20*time.Second, func() error { return s.filter(hot.Name(), "") })
+			eventually(t, func() error { return s.filter(hot.Name(), "") })
 			if how == "frozen" { // its cache is as it was
 				if a := s.must(s.call(t.Context(), "POST", "/v1/completions", completion(own, 1))); a.pod() != hot.Name() {
 					t.Errorf("back, and served by %s", a.pod())
 				}
 				return
 			}
-			eventually(t, 20*time.Second, func() error {
+			eventually(t, func() error {
 				a := s.must(s.call(t.Context(), "POST", "/v1/completions", completion(prompt(int(time.Now().UnixNano()%100_000)+100, 64), 1)))
 				if a.pod() != hot.Name() {
 					return fmt.Errorf("the restarted pod gets nothing")

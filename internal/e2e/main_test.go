@@ -134,7 +134,7 @@ func (s *stack) beside(edit func(string) string) *stack {
 			s.t.Logf("end of the second Envoy's log:\n%s", p.Tail(2048))
 		}
 	})
-	eventually(s.t, 20*time.Second, func() error {
+	eventually(s.t, func() error {
 		r, err := http.Get("http://" + admin + "/ready")
 		if err != nil {
 			return err
@@ -222,17 +222,21 @@ func prompt(seed, n int) []uint32 {
 	return out
 }
 
+// patience is how long a state may take to come: processes of several tests share the
+// processors, under the race detector too.
+const patience = 2 * time.Minute
+
 // eventually waits for a condition, which says what is still wrong.
-func eventually(t *testing.T, limit time.Duration, check func() error) {
+func eventually(t *testing.T, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(limit)
+	deadline := time.Now().Add(patience)
 	for {
 		err := check()
 		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("after %v: %v", limit, err)
+			t.Fatalf("after %v: %v", patience, err)
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
@@ -241,7 +245,7 @@ func eventually(t *testing.T, limit time.Duration, check func() error) {
 // quiet waits until the picker counts no request in flight.
 func (s *stack) quiet() {
 	s.t.Helper()
-	eventually(s.t, 10*time.Second, func() error {
+	eventually(s.t, func() error {
 		st, err := s.State()
 		if err == nil && st.Totals.InFlight != 0 {
 			err = fmt.Errorf("%d requests in flight", st.Totals.InFlight)

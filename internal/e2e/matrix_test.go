@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -134,7 +133,7 @@ func (m matrix) cancel(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	s.openStream(ctx, prompt(3000, 100), 2000)
-	eventually(t, 5*time.Second, func() error {
+	eventually(t, func() error {
 		st, err := s.State()
 		if err == nil && st.Totals.InFlight != 1 {
 			err = fmt.Errorf("%d in flight, want 1", st.Totals.InFlight)
@@ -143,7 +142,7 @@ func (m matrix) cancel(t *testing.T) {
 	})
 	cancel()
 	s.quiet()
-	eventually(t, 5*time.Second, func() error {
+	eventually(t, func() error {
 		for _, e := range s.Fleet.Engines {
 			if r, w := e.Load(); r+w > 0 {
 				return fmt.Errorf("engine %s still computes", e.Name())

@@ -73,7 +73,7 @@ func (s *stack) parity() view.Parity {
 func (s *stack) becomes(what string, is func(*view.Parity) bool) view.Parity {
 	s.t.Helper()
 	var p view.Parity
-	eventually(s.t, 60*time.Second, func() error {
+	eventually(s.t, func() error {
 		if p = s.parity(); !is(&p) {
 			return fmt.Errorf("not %s: %+v", what, p)
 		}

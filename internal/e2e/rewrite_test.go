@@ -11,7 +11,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -34,7 +33,7 @@ func (s *stack) names(aliases ...string) {
 	if err := os.WriteFile(s.Config, []byte(edited), 0o644); err != nil {
 		s.t.Fatal(err)
 	}
-	eventually(s.t, 10*time.Second, func() error {
+	eventually(s.t, func() error {
 		if b := s.admin(http.MethodGet, "/v1/names?kind=model", nil); !bytes.Contains(b, []byte(aliases[0])) {
 			return fmt.Errorf("the picker knows %s", b)
 		}

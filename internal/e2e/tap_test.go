@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/eppctl/eppctl/internal/testdata"
 )
@@ -21,7 +20,7 @@ func TestTap(t *testing.T) {
 	engines := s.tap("--config", s.Config, "--write", file)
 	server := s.tap("--from", "serve", "--addr", s.Listen.Admin)
 	for _, p := range []*tapped{engines, server} {
-		eventually(t, 20*time.Second, func() error {
+		eventually(t, func() error {
 			if n := strings.Count(p.out.String(), `"notice":"up"`); n < len(s.Fleet.Engines) {
 				return fmt.Errorf("%d streams are up", n)
 			}
@@ -32,7 +31,7 @@ func TestTap(t *testing.T) {
 	for i := range 4 {
 		s.must(s.call(t.Context(), "POST", "/v1/completions", completion(append(shared[:400:400], prompt(10+i, 400)...), 3)))
 	}
-	eventually(t, 20*time.Second, func() error {
+	eventually(t, func() error {
 		a, b := engines.events(), server.events()
 		if len(a) < 4 || !slices.Equal(a, b) {
 			return fmt.Errorf("the engines sent\n%s\nserve received\n%s", strings.Join(a, "\n"), strings.Join(b, "\n"))

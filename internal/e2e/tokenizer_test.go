@@ -37,7 +37,7 @@ func (s *stack) toldOf(id string) (x told) {
 // loaded waits until the native tokenizer of the only model is.
 func (s *stack) loaded() {
 	s.t.Helper()
-	eventually(s.t, 20*time.Second, func() error {
+	eventually(s.t, func() error {
 		var st struct {
 			Tokenizers []struct {
 				Model     string

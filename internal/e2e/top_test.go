@@ -76,7 +76,7 @@ func (x *terminal) enter(line string) {
 // shows waits until all of some patterns stand on the screen.
 func (x *terminal) shows(patterns ...string) {
 	x.t.Helper()
-	eventually(x.t, 30*time.Second, func() error {
+	eventually(x.t, func() error {
 		s := x.screen()
 		for _, p := range patterns {
 			if !regexp.MustCompile(p).MatchString(s) {

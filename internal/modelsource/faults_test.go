@@ -155,13 +155,13 @@ func TestHubFaults(t *testing.T) {
 			}
 		}, kind: Damaged, says: "more bytes came"},
 		{name: "a stall", setup: func(h *hub, s *Settings) {
-			s.Stall, s.Retries = 20*time.Millisecond, 1
+			s.Stall, s.Retries = 500*time.Millisecond, 1 // what does not stall is given time
 			h.fault = func(p string, try int, w http.ResponseWriter, b []byte) bool {
 				if p == "cdn" {
 					w.Header().Set("Content-Length", strconv.Itoa(len(b)))
 					w.Write(b[:10])
 					w.(http.Flusher).Flush()
-					time.Sleep(200 * time.Millisecond)
+					<-h.gone
 				}
 				return p == "cdn"
 			}

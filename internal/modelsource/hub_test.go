@@ -42,15 +42,17 @@ type hub struct {
 	cdnToken bool                                                                   // the token came to the other host
 	fault    func(path string, try int, w http.ResponseWriter, content []byte) bool // true = answered
 	tries    map[string]int
+	gone     chan struct{} // closed when the test has ended: who stalls waits for it
 }
 
 const modelName = "acme/tiny"
 
 func newHub(t *testing.T, files map[string][]byte) *hub {
-	h := &hub{commits: map[string]string{}, files: map[string]map[string][]byte{}, tries: map[string]int{}}
+	h := &hub{commits: map[string]string{}, files: map[string]map[string][]byte{}, tries: map[string]int{}, gone: make(chan struct{})}
 	h.cdn = httptest.NewServer(http.HandlerFunc(h.serveCDN))
 	h.Server = httptest.NewServer(http.HandlerFunc(h.serve))
 	t.Cleanup(func() {
+		close(h.gone)
 		h.Close()
 		h.cdn.Close()
 	})
@@ -149,6 +151,19 @@ func (h *hub) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *hub) serveCDN(w http.ResponseWriter, r *http.Request) {
+	content, try := h.cdnFile(r)
+	if content == nil {
+		w.WriteHeader(403)
+		return
+	}
+	w.Header().Set("Etag", `"another"`)
+	if h.fault == nil || !h.fault("cdn", try, w, content) { // outside of the lock: who stalls holds up no other request
+		h.send(w, r, content)
+	}
+}
+
+// cdnFile is the file that a URL is of, nil = none.
+func (h *hub) cdnFile(r *http.Request) (content []byte, try int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.tries["cdn"]++
@@ -156,15 +171,11 @@ func (h *hub) serveCDN(w http.ResponseWriter, r *http.Request) {
 	for _, files := range h.files {
 		for name, content := range files {
 			if r.URL.Path == "/"+etagFor(name, content) {
-				w.Header().Set("Etag", `"another"`)
-				if h.fault == nil || !h.fault("cdn", h.tries["cdn"], w, content) {
-					h.send(w, r, content)
-				}
-				return
+				return content, h.tries["cdn"]
 			}
 		}
 	}
-	w.WriteHeader(403)
+	return nil, 0
 }
 
 func (h *hub) send(w http.ResponseWriter, r *http.Request, content []byte) {

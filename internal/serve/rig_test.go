@@ -173,13 +173,11 @@ func (r *rig) inFlight() (n int) {
 // waitFor polls a condition that another goroutine brings about.
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for range 5000 {
-		if ok() {
-			return
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("never happened: %s", what)
 		}
-		time.Sleep(time.Millisecond)
 	}
-	t.Fatalf("never happened: %s", what)
 }
 
 // Messages.

@@ -94,8 +94,16 @@ func TestProgressWithoutTerminal(t *testing.T) {
 func TestDriverSeesCutStreams(t *testing.T) {
 	e := start(t, EngineOptions{})
 	w := WorkloadOptions{Seed: 1, Conversations: 1, Turns: 1, SystemWords: 10, UserWords: 10, Output: 5000, Model: "sim"}
-	time.AfterFunc(100*time.Millisecond, func() { e.Kill() })
+	killed := make(chan struct{})
+	go func() {
+		defer close(killed)
+		for running := 0; running == 0 && t.Context().Err() == nil; running, _ = e.Load() {
+			time.Sleep(time.Millisecond)
+		}
+		e.Kill()
+	}()
 	out := (&Driver{URL: e.URL()}).Run(t.Context(), w.Draw())
+	<-killed
 	if len(out) != 1 || !out[0].Failed() || out[0].Status != 200 {
 		t.Errorf("outcome %+v", out)
 	}

@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"github.com/eppctl/eppctl/internal/sim/freeport"
 )
 
 // StackOptions describe a fleet with a picker and an Envoy in front of it.
@@ -155,8 +156,9 @@ type State struct {
 		}
 	}
 	Totals struct {
-		InFlight int `json:"in_flight"`
-		Routed   int
+		InFlight    int `json:"in_flight"`
+		OpenStreams int `json:"open_streams"`
+		Routed      int
 	}
 }
 
@@ -221,14 +223,12 @@ func fetch(url string) ([]byte, error) {
 
 // freePorts finds n distinct loopback addresses that are free now.
 func freePorts(n int) ([]string, error) {
-	var addrs []string
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
+	addrs := make([]string, n)
+	for i := range addrs {
+		var err error
+		if addrs[i], err = freeport.Take("127.0.0.1"); err != nil {
 			return nil, fmt.Errorf("free port: %w", err)
 		}
-		defer l.Close()
-		addrs = append(addrs, l.Addr().String())
 	}
 	return addrs, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/eppctl/eppctl/internal/core/event"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/view"
+	"github.com/eppctl/eppctl/internal/sim/freeport"
 	"github.com/eppctl/eppctl/internal/sim/zmtp"
 )
 
@@ -141,7 +141,7 @@ func (r *rig) counters() Counters { return r.sub.count.snapshot() }
 
 func eventually(t *testing.T, what string, ok func() bool, got func() string) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("never: %s; got %s", what, got())
 		}
@@ -178,10 +178,9 @@ func subscribed(t *testing.T, p *zmtp.Publisher) {
 // free returns an address nobody listens at.
 func free(t *testing.T) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	at, err := freeport.Take("127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer ln.Close()
-	return ln.Addr().String()
+	return at
 }

@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/eppctl/eppctl/internal/core/recording"
 	"github.com/eppctl/eppctl/internal/inspect/out"
@@ -20,10 +20,12 @@ import (
 // stuck is a stdout whose reader stands still until it is let go.
 type stuck struct {
 	testdata.Buffer
-	let chan struct{}
+	let   chan struct{}
+	holds atomic.Bool // a write is stuck
 }
 
 func (s *stuck) Write(b []byte) (int, error) {
+	s.holds.Store(true)
 	<-s.let
 	return s.Buffer.Write(b)
 }
@@ -65,7 +67,7 @@ func TestEndsWhileStuck(t *testing.T) {
 	go func() {
 		ended <- (&Command{Source: endless{}, Format: "jsonl", Write: Write{Target: recorder.Target{Path: path}}}).Run(ctx, &out.Streams{Out: s, Err: &stderr})
 	}()
-	time.Sleep(50 * time.Millisecond) // some output must be stuck
+	eventually(t, "some output is stuck", s.holds.Load, stderr.String)
 	cancel()
 	if err := <-ended; err != nil || !strings.Contains(stderr.String(), `"kind":"Account"`) {
 		t.Errorf("UX-18: %v, %s", err, &stderr)

@@ -17,6 +17,7 @@ import (
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
 	"github.com/eppctl/eppctl/internal/core/view"
+	"github.com/eppctl/eppctl/internal/sim/freeport"
 )
 
 var (
@@ -49,7 +50,7 @@ func TestChaos(t *testing.T) {
 	f := feed.New(fleet, o)
 	defer o.HTTP.CloseIdleConnections()
 	defer f.Close()
-	gate, err := free("127.0.0.1")
+	gate, err := freeport.Take("127.0.0.1")
 	if err != nil {
 		t.Fatal(err)
 	}

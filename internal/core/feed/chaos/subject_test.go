@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net"
 	"os"
 	"strconv"
 	"syscall"
@@ -17,6 +16,7 @@ import (
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/reason"
 	"github.com/eppctl/eppctl/internal/core/view"
+	"github.com/eppctl/eppctl/internal/sim/freeport"
 )
 
 const model = "m"
@@ -71,7 +71,7 @@ func newSubject(k kind, fleet *view.Fleet, rng *rand.Rand, log *slog.Logger, gat
 	s := &subject{kind: k, fleet: fleet, rng: rng, log: log.With("pod", k.name)}
 	var ports [3]string
 	for i := range ports {
-		at, err := free(k.ip)
+		at, err := freeport.Take(k.ip)
 		if err != nil {
 			return nil, pod.Spec{}, err
 		}
@@ -91,29 +91,6 @@ func newSubject(k kind, fleet *view.Fleet, rng *rand.Rand, log *slog.Logger, gat
 		spec.Replay = []string{"tcp://" + ports[2]}
 	}
 	return s, spec, nil
-}
-
-// given are the ports that free has returned: nobody listens at them for now.
-var given = map[int]bool{}
-
-// free returns an address nobody listens at, and never a port twice. An engine's
-// port is free again and again while it is down: it lies below 32768, where Linux
-// begins to take the ports of clients from, or somebody's connection could keep it.
-func free(ip string) (string, error) {
-	for {
-		port := 10_000 + rand.IntN(22_000)
-		if given[port] {
-			continue
-		}
-		ln, err := net.Listen("tcp", net.JoinHostPort(ip, strconv.Itoa(port)))
-		switch {
-		case err == nil:
-			given[port] = true
-			return ln.Addr().String(), ln.Close()
-		case !errors.Is(err, syscall.EADDRINUSE):
-			return "", err
-		}
-	}
 }
 
 // start replaces the engine's process by a new one, whose cache is empty and
