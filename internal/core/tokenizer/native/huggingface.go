@@ -62,6 +62,8 @@ func loadHuggingFace(b []byte) (*Tokenizer, error) {
 		err = t.useBPE(&f.model, pre)
 	case "Unigram":
 		err = t.useUnigram(&f.model, pre)
+	case "WordPiece", "WordLevel":
+		err = t.useWords(&f.model, pre)
 	default:
 		err = fmt.Errorf("model %q: %w", f.model.kind, ErrUnsupported)
 	}
@@ -157,10 +159,17 @@ func (f *file) checkIDs() error {
 	return nil
 }
 
+var errNoVocabulary = errors.New("model without a vocabulary")
+
 // useBPE chooses the encoder.
 func (t *Tokenizer) useBPE(m *modelFile, pre *preTokenizer) error {
-	if m.vocab == nil {
-		return errors.New("model without a vocabulary")
+	switch {
+	case m.vocab == nil:
+		return errNoVocabulary
+	case m.prefix != "":
+		return fmt.Errorf("model member continuing_subword_prefix: %w", ErrUnsupported)
+	case m.maxChars != nil:
+		return fmt.Errorf("model member max_input_chars_per_word: %w", ErrUnsupported)
 	}
 	t.info.Tokens = m.vocab.Count()
 	t.pieces.of = m.vocab.Bytes

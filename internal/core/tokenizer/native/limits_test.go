@@ -74,7 +74,7 @@ func TestTooLong(t *testing.T) {
 // FuzzLoadHuggingFace: whatever the bytes, loading gives an error or a tokenizer
 // that encodes. So do the three below.
 func FuzzLoadHuggingFace(f *testing.F) {
-	for _, name := range []string{"added tokens", "characters and bytes", "unigram with bytes", "caseless pattern", "missing bytes, fused", "metaspace first", "NFKC", "white space dropped"} {
+	for _, name := range []string{"added tokens", "characters and bytes", "unigram with bytes", "caseless pattern", "missing bytes, fused", "metaspace first", "NFKC", "white space dropped", "WordPiece, BERT", "WordLevel"} {
 		f.Add(marshal(f, components()[name]))
 	}
 	f.Add([]byte(`{"model":{"vocab":{"a":0},"merges":["a b"]}}`))

@@ -22,6 +22,8 @@ type modelFile struct {
 	fallback    bool
 	ignore      bool
 	unkID       *uint32
+	prefix      string // of entries inside words
+	maxChars    *int   // of a word
 	pieces      []unigram.Piece
 	byteEntries bool // entries are written in the byte alphabet and read as bytes
 }
@@ -38,7 +40,13 @@ func (m *modelFile) read(s *scanner) {
 			if s.decode(&dropout); dropout != nil && *dropout != 0 {
 				s.err = fmt.Errorf("model member dropout: %w", ErrUnsupported)
 			}
-		case "continuing_subword_prefix", "end_of_word_suffix":
+		case "continuing_subword_prefix":
+			if s.decode(&text); text != nil {
+				m.prefix = *text
+			}
+		case "max_input_chars_per_word":
+			s.decode(&m.maxChars)
+		case "end_of_word_suffix":
 			if s.decode(&text); text != nil && *text != "" {
 				s.err = fmt.Errorf("model member %s: %w", name, ErrUnsupported)
 			}

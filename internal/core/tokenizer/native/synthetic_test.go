@@ -123,6 +123,30 @@ func unigramModel(fallback bool) object {
 	return object{"type": "Unigram", "vocab": list, "unk_id": 0, "byte_fallback": fallback}
 }
 
+// wordPieceModel knows the words, their ends inside others, and most single letters.
+func wordPieceModel(prefix string) object {
+	vocab := object{}
+	add := func(text string) {
+		if _, ok := vocab[text]; !ok {
+			vocab[text] = len(vocab)
+		}
+	}
+	for _, w := range append([]string{"[UNK]", "[CLS]", prefix, prefix + prefix}, words...) {
+		add(w)
+		for k, r := range w {
+			add(w[:k+utf8.RuneLen(r)])
+			add(prefix + w[k:])
+		}
+	}
+	for _, r := range "abcdefghijklmnopqrtuvwxyz0123456789.,'-#的一ée\u0301 " {
+		add(string(r))
+		if r != 'q' {
+			add(prefix + string(r))
+		}
+	}
+	return object{"type": "WordPiece", "vocab": vocab, "unk_token": "[UNK]", "continuing_subword_prefix": prefix, "max_input_chars_per_word": 20}
+}
+
 func added(content string, flags ...string) object {
 	o := object{"content": content, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false, "special": true}
 	for _, f := range flags {
@@ -202,6 +226,11 @@ func components() map[string]object {
 		"metaspace always, one piece": {"added_tokens": pair(charModel(true)), "pre_tokenizer": object{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": false}, "model": charModel(true)},
 		"unigram":                     {"pre_tokenizer": object{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true}, "model": unigramModel(false)},
 		"unigram with bytes":          {"pre_tokenizer": object{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": true}, "model": unigramModel(true)},
+		"WordPiece, BERT":             {"added_tokens": flags(wordPieceModel("##")), "normalizer": bert(true, true, nil, true), "pre_tokenizer": object{"type": "BertPreTokenizer"}, "model": wordPieceModel("##")},
+		"WordPiece, white space":      {"pre_tokenizer": object{"type": "WhitespaceSplit"}, "model": wordPieceModel("#")},
+		"WordPiece, no prefix":        {"pre_tokenizer": object{"type": "Whitespace"}, "model": wordPieceModel("")},
+		"WordPiece, one piece":        {"model": with(wordPieceModel("##"), "max_input_chars_per_word", 0)},
+		"WordLevel":                   {"pre_tokenizer": object{"type": "Whitespace"}, "model": object{"type": "WordLevel", "vocab": wordPieceModel("##")["vocab"], "unk_token": "e"}},
 		"white space dropped":         {"pre_tokenizer": bytes(object{"type": "WhitespaceSplit"}), "model": byteModel()},
 		"replace by a pattern":        {"normalizer": object{"type": "Replace", "pattern": regex(`\s{2,}|[aeiou]x`), "content": " "}, "pre_tokenizer": bytes(), "model": byteModel()},
 		"strip":                       {"normalizer": object{"type": "Strip", "strip_left": true, "strip_right": true}, "pre_tokenizer": bytes(), "model": byteModel()},
@@ -332,7 +361,13 @@ func TestTK09(t *testing.T) {
 		{"Sideways", object{"pre_tokenizer": splitOn(object{"String": "a"}, "Sideways", false), "model": model()}},
 		{"hyphen beside a class", object{"pre_tokenizer": splitOn(object{"Regex": "[a-[b]]"}, "Isolated", false), "model": model()}},
 		{"behind ByteLevel", object{"pre_tokenizer": sequence("pretokenizers", byteLevel, byteLevel), "model": model()}},
-		{"WordPiece", object{"model": object{"type": "WordPiece", "vocab": object{}}}},
+		{"unk_token", object{"model": with(wordPieceModel("##"), "unk_token", "<nowhere>")}},
+		{"unk_token", object{"model": object{"type": "WordLevel", "vocab": object{"a": 0}}}},
+		{"max_input_chars_per_word", object{"model": object{"type": "WordPiece", "vocab": object{"a": 0}, "unk_token": "a"}}},
+		{"words of 5000 characters", object{"model": with(wordPieceModel("##"), "max_input_chars_per_word", 5000)}},
+		{"WordPiece with ByteLevel", object{"pre_tokenizer": byteLevel, "model": wordPieceModel("##")}},
+		{"WordSalad", object{"model": object{"type": "WordSalad", "vocab": object{}}}},
+		{"continuing_subword_prefix", object{"model": with(model(), "continuing_subword_prefix", "##")}},
 		{"dropout", object{"model": with(model(), "dropout", 0.1)}},
 		{"end_of_word_suffix", object{"model": with(model(), "end_of_word_suffix", "</w>")}},
 		{"new_feature", object{"model": with(model(), "new_feature", true)}},
