@@ -69,7 +69,7 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // patience bounds the waiting in scripts; it is never reached in a good run.
-const patience = 30 * time.Second
+const patience = 2 * time.Minute
 
 func await(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {

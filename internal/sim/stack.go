@@ -43,7 +43,7 @@ type Stack struct {
 }
 
 // patience is how long a process may take to get ready on a busy machine.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // StartStack starts the picker and Envoy over a running fleet and waits until
 // every pod's telemetry and events have arrived.
