@@ -62,17 +62,19 @@ func number(v *float64) string {
 	return whole(int(min(*v, math.MaxInt32)))
 }
 
-// percent writes a share; 0 and 100 are only what is so.
+// percent writes a share; 0 and 100 are only what is so, and a sliver is no whole percent.
 func percent(share float64, ok bool) string {
 	switch {
 	case !ok:
 		return unknown
 	case share <= 0:
 		return "0"
+	case share < 0.005:
+		return "<1"
 	case share >= 1:
 		return "100"
 	}
-	return strconv.Itoa(min(max(int(math.Round(share*100)), 1), 99))
+	return strconv.Itoa(min(int(math.Round(share*100)), 99))
 }
 
 // size writes bytes.

@@ -245,7 +245,7 @@ func TestNumbers(t *testing.T) {
 			t.Errorf("%v: %q, want %q", d, got, want)
 		}
 	}
-	for v, want := range map[float64]string{0: "0", 0.001: "1", 0.5: "50", 0.9999: "99", 1: "100"} {
+	for v, want := range map[float64]string{0: "0", 1.27e-5: "<1", 0.0049: "<1", 0.005: "1", 0.5: "50", 0.9999: "99", 1: "100"} {
 		if got := percent(v, true); got != want {
 			t.Errorf("%g: %q, want %q", v, got, want)
 		}
