@@ -10,7 +10,7 @@ import (
 
 func newEnvoyConfig(a *app) *cobra.Command {
 	o := serve.DefaultBootstrap()
-	variant, body := string(o.Variant), string(o.Body)
+	variant, body, response := string(o.Variant), string(o.Body), string(o.ResponseBody)
 	requestBytes := serve.Bytes(o.RequestBytes)
 	cmd := &cobra.Command{
 		Use:   "envoy-config",
@@ -27,6 +27,9 @@ no host list, but a dead pod or a dead serve then fails the request.`,
   # with a log line per request that shows the pick and its id
   eppctl envoy-config --access-log /dev/stdout > envoy.yaml
 
+  # clients read the alias that they asked for, and engine_tokens_total counts
+  eppctl envoy-config --response-body full-duplex
+
   # no host list, bodies pass through the picker
   eppctl envoy-config --variant original-dst --body full-duplex`,
 		Args: noArgs,
@@ -37,7 +40,10 @@ no host list, but a dead pod or a dead serve then fails the request.`,
 			if err := oneOf(cmd, "body", texts(serve.Bodies())); err != nil {
 				return err
 			}
-			o.Variant, o.Body = serve.Variant(variant), serve.Body(body)
+			if err := oneOf(cmd, "response-body", texts(serve.ResponseBodies())); err != nil {
+				return err
+			}
+			o.Variant, o.Body, o.ResponseBody = serve.Variant(variant), serve.Body(body), serve.ResponseBody(response)
 			o.RequestBytes = int(requestBytes)
 			text, err := serve.Bootstrap(o)
 			if err != nil {
@@ -50,6 +56,7 @@ no host list, but a dead pod or a dead serve then fails the request.`,
 	f := cmd.Flags()
 	f.StringVar(&variant, "variant", variant, "how Envoy learns the pick: override-host, original-dst, original-dst-header")
 	f.StringVar(&body, "body", body, "how Envoy hands over bodies: buffered, full-duplex")
+	f.StringVar(&response, "response-body", response, "whether serve sees responses: none, streamed (it reads the engine's usage), full-duplex (it also puts back the model name that the client used)")
 	f.StringVar(&o.Listen, "listen", o.Listen, "`ADDR` for clients")
 	f.StringVar(&o.Admin, "admin", o.Admin, "`ADDR` of Envoy's admin page, empty = none")
 	f.StringVar(&o.EPP, "epp", o.EPP, "`ADDR` of serve's ext_proc")
@@ -63,6 +70,7 @@ no host list, but a dead pod or a dead serve then fails the request.`,
 	f.Var(&requestBytes, "request-bytes", "largest body Envoy keeps, a `SIZE`; limits.request_bytes of serve")
 	enum(cmd, "variant", texts(serve.Variants()))
 	enum(cmd, "body", texts(serve.Bodies()))
+	enum(cmd, "response-body", texts(serve.ResponseBodies()))
 	must(cmd.MarkFlagFilename("endpoints-file", "json", "yaml"))
 	return cmd
 }

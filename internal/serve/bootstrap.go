@@ -41,14 +41,42 @@ const (
 // Bodies lists them, the default first.
 func Bodies() []Body { return []Body{Buffered, FullDuplex} }
 
+// ResponseBody is whether responses are shown to the picker.
+type ResponseBody string
+
+// The response body modes of the printed bootstrap.
+const (
+	ResponseUnseen   ResponseBody = "none"
+	ResponseStreamed ResponseBody = "streamed"    // usage is read
+	ResponseDuplex   ResponseBody = "full-duplex" // and the client's model name put back
+)
+
+// ResponseBodies lists them, the default first.
+func ResponseBodies() []ResponseBody {
+	return []ResponseBody{ResponseUnseen, ResponseStreamed, ResponseDuplex}
+}
+
+// Mode is what Envoy calls it.
+func (b ResponseBody) Mode() string {
+	switch b {
+	case ResponseStreamed:
+		return "STREAMED"
+	case ResponseDuplex:
+		return "FULL_DUPLEX_STREAMED"
+	}
+	return "NONE"
+}
+
 // BootstrapOptions are what differs between two Envoys. DefaultBootstrap gives
 // values that fit serve's own defaults on one machine.
 type BootstrapOptions struct {
 	Variant Variant
 	Body    Body
-	Listen  string // host:port for clients
-	Admin   string // host:port of Envoy's admin page, "" = none
-	EPP     string // host:port of serve's ext_proc listener: an IP or a DNS name
+	// ResponseBody other than ResponseUnseen costs the picker every byte of every answer.
+	ResponseBody ResponseBody
+	Listen       string // host:port for clients
+	Admin        string // host:port of Envoy's admin page, "" = none
+	EPP          string // host:port of serve's ext_proc listener: an IP or a DNS name
 	// EPPHealth is the port that answers gRPC health checks, 0 = that of EPP.
 	EPPHealth int
 	// EndpointsFile is serve's envoy.endpoints_file; only OverrideHost reads it.
@@ -73,7 +101,7 @@ type BootstrapOptions struct {
 // DefaultBootstrap returns the default variant on the default ports.
 func DefaultBootstrap() BootstrapOptions {
 	return BootstrapOptions{
-		Variant: OverrideHost, Body: Buffered,
+		Variant: OverrideHost, Body: Buffered, ResponseBody: ResponseUnseen,
 		Listen: "0.0.0.0:10080", Admin: "127.0.0.1:19000", EPP: "127.0.0.1:9002",
 		EndpointsFile: "/var/lib/eppctl/endpoints.json", Cluster: "pool",
 		EngineHealth: "/health", RequestBytes: 32 << 20,
@@ -105,6 +133,8 @@ func (o BootstrapOptions) check() error {
 		return fmt.Errorf("variant: found %q; expected one of %v", o.Variant, Variants())
 	case !slices.Contains(Bodies(), o.Body):
 		return fmt.Errorf("body mode: found %q; expected one of %v", o.Body, Bodies())
+	case !slices.Contains(ResponseBodies(), o.ResponseBody):
+		return fmt.Errorf("response body mode: found %q; expected one of %v", o.ResponseBody, ResponseBodies())
 	case o.Variant == OverrideHost && o.EndpointsFile == "":
 		return fmt.Errorf("variant %s needs the endpoints file that serve keeps", o.Variant)
 	case o.Variant != OverrideHost && o.Baseline != "":
@@ -164,6 +194,9 @@ func (o BootstrapOptions) HasHosts() bool { return o.Variant == OverrideHost }
 
 // Duplex tells the template that bodies pass through the picker.
 func (o BootstrapOptions) Duplex() bool { return o.Body == FullDuplex }
+
+// Returned tells the template that answers pass through the picker.
+func (o BootstrapOptions) Returned() bool { return o.ResponseBody == ResponseDuplex }
 
 func splitHostPort(s string) (host string, port uint16, err error) {
 	host, p, err := net.SplitHostPort(s)
