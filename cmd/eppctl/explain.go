@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/eppctl/eppctl/internal/inspect"
 	"github.com/eppctl/eppctl/internal/inspect/explain"
@@ -156,12 +157,12 @@ that serve had in flight are not recorded. Text is tokenized by engines that
 	f.StringVarP(&o.File, "file", "f", "", "request body, `FILE` or - for stdin")
 	f.StringVar(&o.File, "request", "", "the same `FILE` as --file names")
 	f.StringVar(&o.Prompt, "prompt", "", "`TEXT` of a completion")
-	f.StringVar(&o.Tokens, "tokens", "", "token `IDS` of a completion, comma-separated")
+	f.StringVar(&o.Tokens, "tokens", "", "token `IDS` of a completion, comma-separated; those of a prompt are printed by --show-tokens")
 	f.StringVar(&o.Model, "model", "", "model `NAME`; replaces that of the body")
 	f.StringVar(&o.Path, "path", "", "request `PATH` (default: what the body looks like)")
 	f.StringArrayVar(&o.Headers, "header", nil, "request header `KEY=VALUE`, repeatable")
 	f.StringVar(&o.Subset, "subset", "", "only these `ENDPOINTS`, as the gateway would hint")
-	f.StringVar(&o.RequestID, "request-id", "", "explain the pick made for this `ID`: x-request-id, or x-eppctl-pick-id")
+	f.StringVar(&o.RequestID, "request-id", "", "explain the pick made for this `ID`: x-request-id, or x-eppctl-pick-id; --id is the same")
 	f.StringVar(&o.addr, "addr", inspect.DefaultAddr, "admin `ADDR` of serve: HOST:PORT or unix:/PATH")
 	f.StringVar(&o.against, "against", "", "ask the serve at this admin `ADDR` as well, and show only what differs; exit code 3 when they pick different pods")
 	f.StringVar(&o.Save, "save", "", "write the answer to `FILE` as JSON too, for --read and --diff")
@@ -170,8 +171,14 @@ that serve had in flight are not recorded. Text is tokenized by engines that
 	f.DurationVar(&o.Dial, "dial-timeout", 2*time.Second, "of the connection")
 	f.StringVarP(&o.Format, "output", "o", "table", "table, wide, json, yaml")
 	f.BoolVar(&o.All, "all", false, "fold nothing")
-	f.BoolVar(&o.ShowTokens, "show-tokens", false, "print the prompt's token ids, and what they were made with")
+	f.BoolVar(&o.ShowTokens, "show-tokens", false, "print the prompt's token ids, block borders, and what they were made with")
 	f.StringVar(&o.Engine, "compare-engine", "", "compare the token ids with those of the engine at `URL`, which is sent the prompt; exit code 3 when they differ")
+	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+		if name == "id" { // what it is called by who has seen no help
+			name = "request-id"
+		}
+		return pflag.NormalizedName(name)
+	})
 	o.read.flags(cmd)
 	o.supposeFlags(cmd, a)
 	enum(cmd, "output", explain.Formats())

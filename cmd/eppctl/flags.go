@@ -67,7 +67,11 @@ var expected = map[string]string{
 func plainly(flags *pflag.FlagSet, err error) error {
 	var value *pflag.InvalidValueError
 	var unknown *pflag.NotExistError
+	var bare *pflag.ValueRequiredError
 	switch {
+	case errors.As(err, &bare): // what it is for tells whether another one was meant
+		_, usage := pflag.UnquoteUsage(bare.GetFlag())
+		return fmt.Errorf("%w: %s", err, usage)
 	case errors.As(err, &value):
 		f := value.GetFlag()
 		if f.Value.Type() == filterType { // it says best what it takes

@@ -117,7 +117,7 @@ func tokenIDs(s string) ([]uint32, error) {
 	for _, f := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(", []\n\t", r) }) {
 		id, err := strconv.ParseUint(f, 10, 32)
 		if err != nil {
-			return nil, usage(fmt.Sprintf("--tokens: found %q; expected token ids", f), "try: --tokens 1,2,3")
+			return nil, usage(fmt.Sprintf("--tokens: found %q; expected token ids", f), "try: --tokens 1,2,3, or --show-tokens to print those of a prompt")
 		}
 		ids = append(ids, uint32(id))
 	}
