@@ -34,8 +34,8 @@ type Change struct {
 
 var _ tokenizer.Provider = (*Watcher)(nil)
 
-// DefaultEvery is between two looks. A look is some ten stat calls.
-const DefaultEvery = 5 * time.Second
+// defaultEvery is between two looks. A look is some ten stat calls.
+const defaultEvery = 5 * time.Second
 
 // Watch loads a model and looks at its files again and again, until Close. What
 // changed is used at the second look that finds it the same, so that a file that is
@@ -52,7 +52,7 @@ func Watch(p *Place, o Options, every time.Duration, report func(Change)) (*Watc
 	w.seen = w.loaded
 	w.current.Store(m)
 	if every <= 0 {
-		every = DefaultEvery
+		every = defaultEvery
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	w.cancel = cancel

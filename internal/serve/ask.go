@@ -13,7 +13,7 @@ import (
 
 // ask is what one stream has learned about its request when it picks.
 type ask struct {
-	Head   Head
+	Head   head
 	Subset *pick.Subset
 	Body   []byte
 	// Plain is a compressed Body as text, once picked; nil = it is not compressed,

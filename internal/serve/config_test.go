@@ -301,13 +301,13 @@ func TestConfigReference(t *testing.T) {
 			documented[strings.Trim(cells[1], " `")] = cells[2]
 		}
 	}
-	for _, k := range Keys() {
+	for _, k := range configKeys() {
 		if _, ok := documented[k]; !ok {
 			t.Errorf("docs/config.md has no row for %s", k)
 		}
 	}
 	for k := range documented {
-		if !slices.Contains(Keys(), k) {
+		if !slices.Contains(configKeys(), k) {
 			t.Errorf("docs/config.md has a row for %s, which is no key", k)
 		}
 	}

@@ -45,9 +45,9 @@ func keysOf(t reflect.Type) []string {
 	return keys
 }
 
-// Keys lists every key of eppctl.yaml with its path; list entries are written
+// configKeys lists every key of eppctl.yaml with its path; list entries are written
 // as in "pods[].name".
-func Keys() []string { return appendKeys(nil, reflect.TypeFor[file](), "") }
+func configKeys() []string { return appendKeys(nil, reflect.TypeFor[file](), "") }
 
 func appendKeys(keys []string, t reflect.Type, prefix string) []string {
 	for _, f := range fieldsOf(t) {
@@ -65,7 +65,7 @@ func appendKeys(keys []string, t reflect.Type, prefix string) []string {
 
 // keyElsewhere finds a key of this name in another section.
 func keyElsewhere(name string) string {
-	for _, k := range Keys() {
+	for _, k := range configKeys() {
 		if strings.HasSuffix(k, "."+name) {
 			return k
 		}

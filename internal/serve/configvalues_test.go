@@ -80,7 +80,7 @@ b]}]
 // TestValuesAreComplete: no key of the file is left out.
 func TestValuesAreComplete(t *testing.T) {
 	got := valuesOf(t, "pods: [{address: 'h:1'}]\n")
-	keys := Keys()
+	keys := configKeys()
 	for _, key := range keys {
 		section := slices.ContainsFunc(keys, func(k string) bool {
 			return strings.HasPrefix(k, key+".") || strings.HasPrefix(k, key+"[")

@@ -69,7 +69,7 @@ func recordDecisions(c *Config, p *Picker, program string) (*decisions, error) {
 	t := recorder.Target{Path: c.Decisions.File, RotateSize: int64(c.Decisions.RotateSize), Keep: c.Decisions.Keep}
 	to, err := recorder.Begin(t, h, nil, time.Now())
 	if err != nil {
-		return nil, &RecordError{Path: t.Path, Err: err}
+		return nil, &recordError{Path: t.Path, Err: err}
 	}
 	d := &decisions{
 		queue: make(chan jotted, maxJotted), met: p.met, log: p.log, index: p.fleet.Index, run: p.run, interval: c.Scrape.Interval,
@@ -85,13 +85,13 @@ func recordDecisions(c *Config, p *Picker, program string) (*decisions, error) {
 	return d, nil
 }
 
-// RecordError is a recording of decisions that cannot be begun.
-type RecordError struct {
+// recordError is a recording of decisions that cannot be begun.
+type recordError struct {
 	Path string
 	Err  error
 }
 
-func (e *RecordError) Error() string {
+func (e *recordError) Error() string {
 	err := e.Err
 	var pe *fs.PathError
 	if errors.As(err, &pe) {
@@ -100,7 +100,7 @@ func (e *RecordError) Error() string {
 	return fmt.Sprintf("decisions.file: cannot record to %s: %v; create its folder, or leave the key and --record-decisions out", e.Path, err)
 }
 
-func (e *RecordError) Unwrap() error { return e.Err }
+func (e *recordError) Unwrap() error { return e.Err }
 
 // close writes what waits and ends the recording.
 func (d *decisions) close() {

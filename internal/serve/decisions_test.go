@@ -302,7 +302,7 @@ func TestRecordingNeverBlocks(t *testing.T) {
 	r.route(body, requestIDHeader, "through the wire")
 	d := r.picker.decisions
 	card := &decided{}
-	a := &ask{Head: Head{Path: completionsPath, ContentType: "application/json", RequestID: "x"}, Body: body}
+	a := &ask{Head: head{Path: completionsPath, ContentType: "application/json", RequestID: "x"}, Body: body}
 	q, no := r.picker.decide(t.Context(), a, card)
 	if no != nil {
 		t.Fatal(no)
@@ -372,7 +372,7 @@ func TestRecordingFails(t *testing.T) {
 	c, _ := LoadConfig("")
 	c.Listen = Listen{ExtProc: "127.0.0.1:0"}
 	c.Decisions.File = filepath.Join(t.TempDir(), "absent", "a.eptap")
-	var bad *RecordError
+	var bad *recordError
 	if err := Run(t.Context(), c, Options{}); !errors.As(err, &bad) || !errors.Is(err, os.ErrNotExist) || strings.Count(err.Error(), "absent") != 1 || !strings.Contains(err.Error(), "create its folder") {
 		t.Errorf("%v", err)
 	}
@@ -436,7 +436,7 @@ func BenchmarkRecording(b *testing.B) {
 	r := newRig(b, rigOptions{pods: specs})
 	r.record(filepath.Join(b.TempDir(), "a.eptap"), nil)
 	card := &decided{}
-	a := &ask{Head: Head{Path: completionsPath, ContentType: "application/json", RequestID: "x"}, Body: completion("m", ids(1, 4096))}
+	a := &ask{Head: head{Path: completionsPath, ContentType: "application/json", RequestID: "x"}, Body: completion("m", ids(1, 4096))}
 	q, no := r.picker.decide(b.Context(), a, card)
 	if no != nil {
 		b.Fatal(no)

@@ -32,8 +32,8 @@ const (
 // logs and hashed in the tie-break. A longer one is replaced by our own.
 const maxRequestID = 256
 
-// Head is what the picker reads from a request's headers.
-type Head struct {
+// head is what the picker reads from a request's headers.
+type head struct {
 	Method, Path          string
 	ContentType, Encoding string
 	Codings               []string // headers that say Encoding
@@ -51,8 +51,8 @@ type Head struct {
 
 // parseHead reads a header map. Envoy sends keys in lower case; other callers of
 // the protocol need not.
-func parseHead(m *corev3.HeaderMap) Head {
-	h := Head{Length: -1}
+func parseHead(m *corev3.HeaderMap) head {
+	h := head{Length: -1}
 	var c controls
 	for _, kv := range m.GetHeaders() {
 		h.read(kv.GetKey(), headerValue(kv), &c)
@@ -61,8 +61,8 @@ func parseHead(m *corev3.HeaderMap) Head {
 }
 
 // headOf reads the headers of a request that came over HTTP.
-func headOf(from http.Header, method, path string) Head {
-	h := Head{Length: -1, Method: method, Path: path}
+func headOf(from http.Header, method, path string) head {
+	h := head{Length: -1, Method: method, Path: path}
 	var c controls
 	for key, values := range from {
 		for _, v := range values {
@@ -72,7 +72,7 @@ func headOf(from http.Header, method, path string) Head {
 	return h.with(&c)
 }
 
-func (h *Head) read(key, val string, c *controls) {
+func (h *head) read(key, val string, c *controls) {
 	if hasUpper(key) {
 		key = strings.ToLower(key)
 	}
@@ -106,7 +106,7 @@ func (h *Head) read(key, val string, c *controls) {
 	}
 }
 
-func (h Head) with(c *controls) Head {
+func (h head) with(c *controls) head {
 	h.Objective = c.get("inference-objective")
 	h.Fairness = c.get("inference-fairness-id")
 	h.Rewrite = c.get(rewriteSuffix)

@@ -69,11 +69,11 @@ func TestStripList(t *testing.T) {
 func TestNewNameWins(t *testing.T) {
 	for _, c := range []struct {
 		suffix string
-		get    func(Head) string
+		get    func(head) string
 	}{
-		{"inference-objective", func(h Head) string { return h.Objective }},
-		{"inference-fairness-id", func(h Head) string { return h.Fairness }},
-		{"model-name-rewrite", func(h Head) string { return h.Rewrite }},
+		{"inference-objective", func(h head) string { return h.Objective }},
+		{"inference-fairness-id", func(h head) string { return h.Fairness }},
+		{"model-name-rewrite", func(h head) string { return h.Rewrite }},
 	} {
 		t.Run("EP-23/"+c.suffix, func(t *testing.T) {
 			older, newer := "x-gateway-"+c.suffix, "x-llm-d-"+c.suffix

@@ -32,8 +32,8 @@ var modeNames = map[string]bodyMode{
 	"buffered-partial": modePartial, "full-duplex": modeFullDuplex,
 }
 
-// ForcedMode reads --request-body-mode: "" and "auto" follow the proxy.
-func ForcedMode(name string) (mode int, err error) {
+// forcedMode reads --request-body-mode: "" and "auto" follow the proxy.
+func forcedMode(name string) (mode int, err error) {
 	if name == "" || name == "auto" {
 		return followProxy, nil
 	}

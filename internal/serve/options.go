@@ -51,7 +51,7 @@ const MaxFallbacks = 8
 
 // check validates the options and fills the defaults.
 func (o Options) check() (Options, error) {
-	if _, err := ForcedMode(o.RequestBodyMode); err != nil {
+	if _, err := forcedMode(o.RequestBodyMode); err != nil {
 		return o, err
 	}
 	if _, err := parseEndSignal(o.EndSignal); err != nil {

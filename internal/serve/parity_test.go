@@ -372,5 +372,5 @@ func TestIDsForTheAskerAlone(t *testing.T) {
 }
 
 func pastAsk() *ask {
-	return &ask{Head: Head{RequestID: "past", Path: "/v1/completions"}, Body: []byte(`{"model":"m","prompt":[11,12,13,14]}`)}
+	return &ask{Head: head{RequestID: "past", Path: "/v1/completions"}, Body: []byte(`{"model":"m","prompt":[11,12,13,14]}`)}
 }

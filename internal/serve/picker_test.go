@@ -137,7 +137,7 @@ func TestPickDeadline(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		a := &ask{Head: Head{Path: completionsPath, ContentType: "application/json"}, Body: completion("m", ids(1, 64))}
+		a := &ask{Head: head{Path: completionsPath, ContentType: "application/json"}, Body: completion("m", ids(1, 64))}
 		if _, no := r.picker.Pick(ctx, a); no == nil || no.Status != clientGone().Status {
 			t.Errorf("a client that left was answered: %+v", no)
 		}

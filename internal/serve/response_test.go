@@ -187,7 +187,7 @@ func TestEngineStatus(t *testing.T) {
 			answer(a, ":status", "500", took, "1")
 		}
 		answer(b, ":status", "200", took, "1")
-		x, _, _ := r.picker.Explain(t.Context(), &ask{Head: Head{Path: completionsPath, Length: -1}, Body: completion("m", prompt)})
+		x, _, _ := r.picker.Explain(t.Context(), &ask{Head: head{Path: completionsPath, Length: -1}, Body: completion("m", prompt)})
 		if f := x.Pods[1].Filter; f.Name != "failing" || *f.Value != 5 || *f.Limit != 5 || *f.Probe <= 0 || *f.Probe > 1 {
 			t.Errorf("filter %+v", f)
 		}

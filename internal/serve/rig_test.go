@@ -91,7 +91,7 @@ func newRig(t testing.TB, ro rigOptions) *rig {
 	}
 	r.picker = newPicker(r.fleet, newRules(c, chain), 64, o, newMetrics())
 	mode, _ := parseEndSignal(o.EndSignal)
-	forced, _ := ForcedMode(o.RequestBodyMode)
+	forced, _ := forcedMode(o.RequestBodyMode)
 	r.ends = newEndSignal(mode, o.EndTTL, o.Log)
 	r.processor = newProcessor(r.picker, forced, r.ends, o.Log)
 	r.picker.streams = func() (int64, int) { return r.processor.open.Load(), r.ends.lingering() }

@@ -101,7 +101,7 @@ func start(c *Config, o Options) (*server, error) {
 		return nil, err
 	}
 	mode, _ := parseEndSignal(o.EndSignal) // checked
-	forced, _ := ForcedMode(o.RequestBodyMode)
+	forced, _ := forcedMode(o.RequestBodyMode)
 	s.ends = newEndSignal(mode, o.EndTTL, o.Log)
 	s.processor = newProcessor(s.picker, forced, s.ends, o.Log)
 	s.picker.streams = func() (int64, int) { return s.processor.open.Load(), s.ends.lingering() }

@@ -448,7 +448,7 @@ func TestExplainSaysTheSplitter(t *testing.T) {
 			config: func(c *Config) { c.Models = Models{{Name: "base"}} },
 		})
 		r.picker.tokenizers = c.snapshot
-		x, _, no := r.picker.Explain(t.Context(), &ask{Head: Head{Path: completionPath}, Body: []byte(`{"model":"base","prompt":"Block"}`)})
+		x, _, no := r.picker.Explain(t.Context(), &ask{Head: head{Path: completionPath}, Body: []byte(`{"model":"base","prompt":"Block"}`)})
 		if no != nil {
 			t.Fatal(no)
 		}

@@ -67,7 +67,7 @@ func TestCompletionCountsCachedTokens(t *testing.T) {
 				if r.Usage.Prompt != 100 || r.Usage.Output != 4 || r.Usage.Details.Cached != want {
 					t.Errorf("request %d: usage %+v, want 100, 4, cached %d", i, r.Usage, want)
 				}
-				if n := len(Encode(nil, r.Choices[0].Text)); n != 4 {
+				if n := len(encode(nil, r.Choices[0].Text)); n != 4 {
 					t.Errorf("the answer %q is %d tokens, want 4", r.Choices[0].Text, n)
 				}
 			}
@@ -126,12 +126,12 @@ func TestTokenizeEqualsTheEngine(t *testing.T) {
 
 func TestEncodeJoinsAtWordBorders(t *testing.T) {
 	a, b := "Hello there, friend", " how are you? 漢字 ok"
-	whole := Encode(nil, a+b)
-	if parts := Encode(Encode(nil, a), b); len(parts) != len(whole) {
+	whole := encode(nil, a+b)
+	if parts := encode(encode(nil, a), b); len(parts) != len(whole) {
 		t.Errorf("%d tokens apart, %d together", len(parts), len(whole))
 	}
 	for _, w := range answerWords {
-		if n := len(Encode(nil, " "+w)); n != 1 {
+		if n := len(encode(nil, " "+w)); n != 1 {
 			t.Errorf("%q is %d tokens", w, n)
 		}
 	}

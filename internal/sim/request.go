@@ -68,7 +68,7 @@ func (r *request) promptTokens(raw json.RawMessage) ([]uint32, error) {
 		if r.AddSpecialTokens == nil || *r.AddSpecialTokens {
 			ids = append(ids, tokBOS)
 		}
-		return Encode(ids, text), nil
+		return encode(ids, text), nil
 	}
 	var ids []uint32
 	if json.Unmarshal(raw, &ids) == nil {
@@ -92,7 +92,7 @@ func (r *request) promptTokens(raw json.RawMessage) ([]uint32, error) {
 func (r *request) chatTokens() ([]uint32, error) {
 	ids := []uint32{tokBOS}
 	if len(r.Tools) > 0 && string(r.Tools) != "null" {
-		ids = append(Encode(append(ids, tokTools), string(r.Tools)), tokEnd)
+		ids = append(encode(append(ids, tokTools), string(r.Tools)), tokEnd)
 	}
 	for i, m := range r.Messages {
 		ids = append(ids, roleToken(m.Role))
@@ -114,7 +114,7 @@ func (r *request) chatTokens() ([]uint32, error) {
 func appendContent(ids []uint32, raw json.RawMessage) ([]uint32, error) {
 	var text string
 	if len(raw) == 0 || json.Unmarshal(raw, &text) == nil {
-		return Encode(ids, text), nil
+		return encode(ids, text), nil
 	}
 	var parts []struct{ Type, Text string }
 	if err := json.Unmarshal(raw, &parts); err != nil {
@@ -122,7 +122,7 @@ func appendContent(ids []uint32, raw json.RawMessage) ([]uint32, error) {
 	}
 	for _, p := range parts {
 		if p.Type == "text" {
-			ids = Encode(ids, p.Text)
+			ids = encode(ids, p.Text)
 		} else {
 			ids = append(ids, tokMedia)
 		}

@@ -53,7 +53,7 @@ func (s *sequence) missing() int { return len(s.tokens) - s.computed }
 func (s *sequence) sample() {
 	s.seed = s.seed*1664525 + 1013904223
 	text := " " + answerWords[s.seed>>24]
-	s.tokens = Encode(s.tokens, text)
+	s.tokens = encode(s.tokens, text)
 	s.out <- piece{text: text, cached: s.cached}
 }
 

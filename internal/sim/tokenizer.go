@@ -30,8 +30,8 @@ const (
 	firstWord
 )
 
-// Encode appends the ids of text, without special tokens, to dst.
-func Encode(dst []uint32, text string) []uint32 {
+// encode appends the ids of text, without special tokens, to dst.
+func encode(dst []uint32, text string) []uint32 {
 	for len(text) > 0 {
 		n := pieceLen(text)
 		dst = append(dst, pieceID(text[:n]))

@@ -20,10 +20,10 @@ const (
 	deviceKnown = 60 * time.Second
 )
 
-// Devices watches the DCGM exporters of the fleet's nodes. One page covers all
+// devices watches the DCGM exporters of the fleet's nodes. One page covers all
 // pods of a node, so pages are joined with pods here, once per page. Run keeps
 // it up to date; Of may be called from any goroutine.
-type Devices struct {
+type devices struct {
 	client *http.Client
 	now    func() int64 // ns
 	log    *slog.Logger
@@ -43,16 +43,16 @@ type devicePage struct {
 	failing bool
 }
 
-// NewDevices watches the exporters at these URLs. That one cannot be read, and
+// newDevices watches the exporters at these URLs. That one cannot be read, and
 // that it can again, goes to log.
-func NewDevices(client *http.Client, now func() int64, log *slog.Logger, urls ...string) *Devices {
-	d := &Devices{client: client, now: now, log: log, urls: urls, pages: make([]devicePage, len(urls))}
+func newDevices(client *http.Client, now func() int64, log *slog.Logger, urls ...string) *devices {
+	d := &devices{client: client, now: now, log: log, urls: urls, pages: make([]devicePage, len(urls))}
 	d.known.Store(telemetry.NewDevices(nil))
 	return d
 }
 
 // Run scrapes until ctx ends; all its goroutines have ended when it returns.
-func (d *Devices) Run(ctx context.Context) {
+func (d *devices) Run(ctx context.Context) {
 	var wg sync.WaitGroup
 	for i := range d.urls {
 		wg.Go(func() {
@@ -65,9 +65,9 @@ func (d *Devices) Run(ctx context.Context) {
 
 // Of returns the health of a pod's devices by pod.Spec.Device; Known is false
 // when no exporter tells about them.
-func (d *Devices) Of(device string) telemetry.Device { return d.known.Load().Of(device) }
+func (d *devices) Of(device string) telemetry.Device { return d.known.Load().Of(device) }
 
-func (d *Devices) scrape(ctx context.Context, i int, buf *bytes.Buffer) error {
+func (d *devices) scrape(ctx context.Context, i int, buf *bytes.Buffer) error {
 	within, cancel := context.WithTimeout(ctx, deviceInterval)
 	defer cancel()
 	at := d.now()
@@ -94,7 +94,7 @@ func (d *Devices) scrape(ctx context.Context, i int, buf *bytes.Buffer) error {
 }
 
 // read takes an exporter's page, asked for at a time in ns.
-func (d *Devices) read(i int, text []byte, at int64) error {
+func (d *devices) read(i int, text []byte, at int64) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p := &d.pages[i]
@@ -108,7 +108,7 @@ func (d *Devices) read(i int, text []byte, at int64) error {
 }
 
 // grow makes room for the page of one more exporter and returns its number.
-func (d *Devices) grow() int {
+func (d *devices) grow() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.pages = append(d.pages, devicePage{})
@@ -116,7 +116,7 @@ func (d *Devices) grow() int {
 }
 
 // tell hands a page to the hub, if anybody looks on.
-func (d *Devices) tell(i int, text []byte, at int64) {
+func (d *devices) tell(i int, text []byte, at int64) {
 	if d.hub == nil || !d.hub.Watched() {
 		return
 	}
@@ -128,7 +128,7 @@ func (d *Devices) tell(i int, text []byte, at int64) {
 
 // merge joins all pages that still count. Clocks are compared over the whole
 // fleet. mu is held.
-func (d *Devices) merge(now int64) {
+func (d *devices) merge(now int64) {
 	var all []telemetry.GPU
 	for _, p := range d.pages {
 		if p.gpus != nil && now-p.at <= int64(deviceKnown) {

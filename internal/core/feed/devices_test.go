@@ -49,7 +49,7 @@ func TestDevices(t *testing.T) {
 		srv := &http.Server{Handler: h}
 		client := &http.Client{Transport: &http.Transport{DialContext: net.dial}}
 		var log bytes.Buffer
-		d := NewDevices(client, Now, slog.New(slog.NewTextHandler(&log, nil)), "http://node/one", "http://node/two")
+		d := newDevices(client, Now, slog.New(slog.NewTextHandler(&log, nil)), "http://node/one", "http://node/two")
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { srv.Serve(net) })

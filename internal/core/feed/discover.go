@@ -2,9 +2,7 @@ package feed
 
 import (
 	"context"
-	"fmt"
 	"net"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,20 +11,9 @@ import (
 	"github.com/eppctl/eppctl/internal/core/pod"
 )
 
-// Discover completes spec by what the pod's engine tells of itself. What the
-// configuration states is never changed; where the engine says otherwise there
-// is a Finding. An error means that nothing at the pod's address speaks HTTP
-// yet: spec comes back as it was, and a later try may succeed.
-func Discover(ctx context.Context, client *http.Client, spec pod.Spec) (pod.Spec, []Finding, error) {
-	t, err := askEngine(ctx, client, "http://"+spec.Address, spec.Engine)
-	if err != nil {
-		return spec, nil, fmt.Errorf("pod %s: %w", spec.Name, err)
-	}
-	full, findings := complete(spec, t)
-	return full, findings, nil
-}
-
-// complete merges spec with what was told.
+// complete completes spec by what the pod's engine tells of itself. What the
+// configuration states is never changed; where the engine says otherwise there is
+// a Finding.
 func complete(spec pod.Spec, t told) (pod.Spec, []Finding) {
 	m := merge{pod: spec, told: t}
 	m.host, _, _ = net.SplitHostPort(spec.Address)

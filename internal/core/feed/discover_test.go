@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -110,7 +111,7 @@ func TestDiscoverCaptures(t *testing.T) {
 		t.Run(filepath.Base(filepath.Dir(filepath.Dir(path)))+"/"+filepath.Base(filepath.Dir(path)), func(t *testing.T) {
 			c := readCapture(t, path)
 			address, client := serve(t, c.answers)
-			spec, findings, err := Discover(t.Context(), client, pod.Spec{Name: "p", Address: address, Ranks: 1})
+			spec, findings, err := discover(t.Context(), client, pod.Spec{Name: "p", Address: address, Ranks: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +127,7 @@ func TestDiscoverCaptures(t *testing.T) {
 }
 
 // expected derives the result from the arguments (vLLM) or the settings that
-// the engine repeats (SGLang), not from what Discover reads.
+// the engine repeats (SGLang), not from what askEngine reads.
 func expected(t *testing.T, c engineCapture, address string) (want pod.Spec, codes []string) {
 	t.Helper()
 	var list struct {
@@ -282,7 +283,7 @@ func TestDiscoverContradictions(t *testing.T) {
 			address, client := serve(t, c.answers)
 			c.spec.Name, c.spec.Address = "p", address
 			c.spec.Ranks = max(c.spec.Ranks, 1)
-			got, findings, err := Discover(t.Context(), client, c.spec)
+			got, findings, err := discover(t.Context(), client, c.spec)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -320,7 +321,7 @@ func TestMetricsURL(t *testing.T) {
 
 func TestDiscoverNobodyThere(t *testing.T) {
 	spec := pod.Spec{Name: "p", Address: testdata.Deaf(t), Ranks: 1, Model: "m"}
-	got, findings, err := Discover(t.Context(), &http.Client{}, spec)
+	got, findings, err := discover(t.Context(), &http.Client{}, spec)
 	if err == nil || findings != nil || !reflect.DeepEqual(got, spec) {
 		t.Errorf("%+v, %v, %v", got, findings, err)
 	}
@@ -339,7 +340,7 @@ func FuzzDiscover(f *testing.F) {
 			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(string(body)))}
 		})}
 		spec := pod.Spec{Name: "p", Address: "[2001:db8::1]:8000", Engine: pod.Engine(engine % 5), Ranks: 1, Model: "m", MaxContext: 7}
-		got, _, err := Discover(t.Context(), client, spec)
+		got, _, err := discover(t.Context(), client, spec)
 		if err != nil {
 			t.Fatalf("an answer passed for none: %v", err)
 		}
@@ -391,4 +392,15 @@ func TestPublisherBinds(t *testing.T) {
 			t.Errorf("%s: vllm %v, sglang %v", c.endpoint, v, s)
 		}
 	}
+}
+
+// discover is one round of questions to the engine of a pod, and what they make of
+// its spec.
+func discover(ctx context.Context, client *http.Client, spec pod.Spec) (pod.Spec, []Finding, error) {
+	t, err := askEngine(ctx, client, "http://"+spec.Address, spec.Engine)
+	if err != nil {
+		return spec, nil, err
+	}
+	full, findings := complete(spec, t)
+	return full, findings, nil
 }

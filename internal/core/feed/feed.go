@@ -98,7 +98,7 @@ type Feed struct {
 	replayer *replayer
 	gates    gates
 	scrapes  ScrapeCounters
-	devices  *Devices
+	devices  *devices
 
 	roomEvery time.Duration
 
@@ -118,7 +118,7 @@ func New(f *view.Fleet, o Options) *Feed {
 	fd.gates = gates{dialer: d, log: o.Log, open: map[string]*gate{}, refused: map[string]uint64{}}
 	fd.ctx, fd.cancel = context.WithCancel(context.Background())
 	fd.scrapes.blind.log = o.Log
-	fd.devices = NewDevices(o.HTTP, Now, o.Log, o.DeviceExporters...)
+	fd.devices = newDevices(o.HTTP, Now, o.Log, o.DeviceExporters...)
 	if o.Pages {
 		fd.devices.hub = o.Hub
 	}

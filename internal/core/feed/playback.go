@@ -24,7 +24,7 @@ type Playback struct {
 	fleet   *view.Fleet
 	pods    map[string]*playedPod
 	streams map[streamID]*played
-	devices *Devices
+	devices *devices
 	nodes   map[string]int // of a device exporter, its page in devices
 
 	from, to int64 // times of the records applied; 0 = none
@@ -61,7 +61,7 @@ type played struct {
 func NewPlayback(f *view.Fleet) *Playback {
 	return &Playback{
 		fleet: f, pods: map[string]*playedPod{}, streams: map[streamID]*played{},
-		devices: NewDevices(nil, nil, nil), nodes: map[string]int{},
+		devices: newDevices(nil, nil, nil), nodes: map[string]int{},
 	}
 }
 

@@ -57,7 +57,7 @@ type Probed struct {
 }
 
 // Probe asks everything a pod has a port for, one Fact each, and returns what
-// Discover finds on the way. It sends no prompt but the word "probe". Of a pod
+// discover finds on the way. It sends no prompt but the word "probe". Of a pod
 // without an address only the event and replay ports are known.
 func (p *Prober) Probe(ctx context.Context, spec pod.Spec) Probed {
 	r := p.probe(ctx, spec.Name)

@@ -64,7 +64,7 @@ func TestFeedTooManyRanksTold(t *testing.T) {
 	t.Run("as many as are believed", func(t *testing.T) {
 		e := newEngine(t, "m")
 		e.tellsRanks(maxToldRanks)
-		spec, findings, err := Discover(t.Context(), e.Client(), pod.Spec{Name: "p", Address: e.address(), Ranks: 1})
+		spec, findings, err := discover(t.Context(), e.Client(), pod.Spec{Name: "p", Address: e.address(), Ranks: 1})
 		if err != nil || spec.Ranks != maxToldRanks || len(spec.Events) != maxToldRanks || slices.Contains(codesOf(findings), "too-many-ranks") {
 			t.Errorf("%d ranks, %d endpoints, %v, %v", spec.Ranks, len(spec.Events), findings, err)
 		}
@@ -72,7 +72,7 @@ func TestFeedTooManyRanksTold(t *testing.T) {
 	t.Run("more, but configured", func(t *testing.T) {
 		e := newEngine(t, "m")
 		e.tellsRanks(200)
-		spec, findings, err := Discover(t.Context(), e.Client(), pod.Spec{Name: "p", Address: e.address(), Ranks: 200})
+		spec, findings, err := discover(t.Context(), e.Client(), pod.Spec{Name: "p", Address: e.address(), Ranks: 200})
 		if err != nil || spec.Ranks != 200 || len(spec.Events) != 200 || slices.Contains(codesOf(findings), "too-many-ranks") {
 			t.Errorf("%d ranks, %d endpoints, %v, %v", spec.Ranks, len(spec.Events), findings, err)
 		}

@@ -56,7 +56,7 @@ func TestRedirects(t *testing.T) {
 		sentOn("a question with a body", askJSON(t.Context(), client, srv.URL+"/to/json", []byte(`{}`), &into))
 		sentOn("a pull", (&puller{url: srv.URL + "/to/json", client: client}).poll(t.Context()))
 		log := &testdata.Buffer{}
-		d := NewDevices(client, Now, slog.New(slog.NewTextHandler(log, nil)), srv.URL+"/to/page")
+		d := newDevices(client, Now, slog.New(slog.NewTextHandler(log, nil)), srv.URL+"/to/page")
 		sentOn("a device exporter", d.scrape(t.Context(), 0, &buf))
 
 		if page, err := fetchPage(t.Context(), client, srv.URL+"/page", 0, &buf); err != nil || string(page) != smallPage {

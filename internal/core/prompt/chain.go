@@ -61,8 +61,8 @@ type Enter func(context.Context) (leave func(), ok bool)
 // InBody is the name of the provider of ids that the client sent itself.
 const InBody = "body"
 
-// ErrNoIDs is what Fallback hears of a provider that gave neither ids nor error.
-var ErrNoIDs = errors.New("provider gave no token ids")
+// errNoIDs is what Fallback hears of a provider that gave neither ids nor error.
+var errNoIDs = errors.New("provider gave no token ids")
 
 // errBusy is of a provider that was not asked for want of a processor in time.
 var errBusy = fmt.Errorf("no processor was free: %w", context.DeadlineExceeded)
@@ -157,7 +157,7 @@ func (l *Link) ask(ctx context.Context, t tokenizer.Text, enter Enter) (tokenize
 	}
 	res, err := l.Provider.Tokenize(ctx, t)
 	if err == nil && len(res.IDs) == 0 {
-		err = ErrNoIDs
+		err = errNoIDs
 	}
 	return res, err
 }

@@ -94,15 +94,15 @@ const MaxName = 256
 func (r *Request) clip() {
 	for _, name := range []*string{&r.Model, &r.Adapter} {
 		if len(*name) > MaxName {
-			*name = Clip(*name)
+			*name = clip(*name)
 			r.TokenIDs, r.Shape, r.Unmatched = nil, 0, reason.NameTooLong
 		}
 	}
 }
 
-// Clip cuts a name to MaxName bytes that end in an ellipsis. The result shares no
+// clip cuts a name to MaxName bytes that end in an ellipsis. The result shares no
 // memory with it.
-func Clip(name string) string {
+func clip(name string) string {
 	const more = "…"
 	if len(name) <= MaxName {
 		return strings.Clone(name)

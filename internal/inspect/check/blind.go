@@ -16,7 +16,7 @@ import (
 )
 
 // Findings says what in the stream makes the picker blind, or misleads it.
-func (s *Stream) Findings(w Witness) []feed.Finding {
+func (s *stream) Findings(w witness) []feed.Finding {
 	v := &judge{s: s, c: &s.content, w: w}
 	v.member, _ = v.c.ix.Member(member)
 	v.nothing()
@@ -35,9 +35,9 @@ func (s *Stream) Findings(w Witness) []feed.Finding {
 
 // judge collects findings.
 type judge struct {
-	s      *Stream
+	s      *stream
 	c      *content
-	w      Witness
+	w      witness
 	member index.MemberStats
 	found  []feed.Finding
 }
@@ -229,7 +229,7 @@ func (v *judge) places() {
 }
 
 // endpoint is where the stream comes from, as configured or told.
-func (s *Stream) endpoint() string {
+func (s *stream) endpoint() string {
 	if s.Rank < len(s.Pod.Events) {
 		return s.Pod.Events[s.Rank]
 	}

@@ -11,7 +11,7 @@ import (
 
 // What a publisher makes a stream remember is bounded, whatever it says.
 func TestTalliesAreBounded(t *testing.T) {
-	s := NewStream(pod.Spec{Name: "a"}, 0)
+	s := newStream(pod.Spec{Name: "a"}, 0)
 	for i := range uint64(1<<14 + 100) {
 		seq := binary.BigEndian.AppendUint64(nil, i)
 		s.Record(&recording.Record{Type: recording.TypeFrame, Parts: [][]byte{[]byte(strconv.FormatUint(i, 10)), seq, {0x92, 0, 0x90}}})

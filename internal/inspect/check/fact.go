@@ -12,7 +12,7 @@ import (
 
 // Fact says in one line what came. Nothing is neither good nor bad, and what cannot
 // be read at all is bad.
-func (s *Stream) Fact(w Witness) feed.Fact {
+func (s *stream) Fact(w witness) feed.Fact {
 	c := &s.content
 	f := feed.Fact{Pod: s.Pod.Name, What: "stream", OK: true}
 	switch {
@@ -52,7 +52,7 @@ func (s *Stream) Fact(w Witness) feed.Fact {
 const soon = time.Second
 
 // connected says when a stream was connected, if not at once, and whether it is.
-func (s *Stream) connected(w Witness) (text string) {
+func (s *stream) connected(w witness) (text string) {
 	if after := time.Duration(s.up - w.From); s.ups > 0 && after > soon {
 		text = ", connected after " + seconds(after)
 	}

@@ -19,19 +19,19 @@ func FuzzStream(f *testing.F) {
 	}
 	f.Add([]byte("kv@\x1b[2J@m"), []byte("{}"), byte(3))
 	f.Fuzz(func(t *testing.T, topic, payload []byte, cut byte) {
-		s := NewStream(pod.Spec{Name: "a", Address: "10.0.0.1:8000", BlockSize: 16}, 0)
+		s := newStream(pod.Spec{Name: "a", Address: "10.0.0.1:8000", BlockSize: 16}, 0)
 		parts := message(string(topic), uint64(cut), payload)
 		for i := range 40 {
 			parts[1][7] = byte(i) * cut
 			s.Record(&recording.Record{Type: recording.TypeFrame, Parts: parts, At: int64(i)})
 			s.Record(&recording.Record{Type: recording.TypeReplay, Parts: parts[int(cut)%3:], At: int64(i)})
 		}
-		for _, fd := range s.Findings(Witness{Computed: 1, Fleet: []pod.Spec{s.Pod, {Name: "b"}}}) {
+		for _, fd := range s.Findings(witness{Computed: 1, Fleet: []pod.Spec{s.Pod, {Name: "b"}}}) {
 			if bytes.ContainsAny([]byte(fd.Hint), "\x1b\r\n") {
 				t.Errorf("a finding with control characters: %q", fd.Hint)
 			}
 		}
-		if s.Fact(Witness{}).Pod != "a" || len(s.topics) > maxKeys || len(s.content.layouts) > maxKeys || len(s.content.sizes) > maxKeys {
+		if s.Fact(witness{}).Pod != "a" || len(s.topics) > maxKeys || len(s.content.layouts) > maxKeys || len(s.content.sizes) > maxKeys {
 			t.Errorf("%d topics, %d layouts, %d sizes kept", len(s.topics), len(s.content.layouts), len(s.content.sizes))
 		}
 	})

@@ -35,7 +35,7 @@ func (r *Report) silence(h *hearing) {
 		if i < len(h.probed) && bad(h.probed[i].Facts) || !h.expects(p) {
 			continue // it is said why
 		}
-		if !slices.ContainsFunc(h.streams, func(s *Stream) bool { return s.Pod.Name == p.Name }) {
+		if !slices.ContainsFunc(h.streams, func(s *stream) bool { return s.Pod.Name == p.Name }) {
 			add(p.Name, "it is in the configuration, and no stream of it in what came of "+h.Source)
 		}
 	}

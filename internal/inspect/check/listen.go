@@ -59,8 +59,8 @@ type hearing struct {
 	samples  []*telemetry.Sample
 	before   []Before
 	specs    []pod.Spec
-	streams  []*Stream // in the order in which they appeared
-	of       map[streamID]*Stream
+	streams  []*stream // in the order in which they appeared
+	of       map[streamID]*stream
 	from, to int64 // ns; of a recording by its records, 0 = none
 }
 
@@ -93,7 +93,7 @@ func (c *Command) listen(ctx context.Context, config Config, probed []feed.Probe
 
 // newHearing knows the pods as completed by the probes, or as configured.
 func newHearing(l *Listening, config Config, probed []feed.Probed) *hearing {
-	h := &hearing{Listening: l, config: config, first: probed, specs: slices.Clone(config.Pods), of: map[streamID]*Stream{}}
+	h := &hearing{Listening: l, config: config, first: probed, specs: slices.Clone(config.Pods), of: map[streamID]*stream{}}
 	for i, p := range probed {
 		h.specs[i] = p.Spec
 	}
@@ -137,26 +137,7 @@ func bad(facts []feed.Fact) bool {
 
 // down reports that a stream of the pod is not connected.
 func (h *hearing) down(name string) bool {
-	return slices.ContainsFunc(h.streams, func(s *Stream) bool { return s.Pod.Name == name && s.down != "" })
-}
-
-// engine takes over what two metrics pages say of the time between them.
-func (w *Witness) engine(before, after *telemetry.Sample) {
-	if before == nil {
-		return
-	}
-	w.CacheOff = before.CacheOff
-	if before.KVBlockSize.Known {
-		w.BlockSize = before.KVBlockSize.Count()
-	}
-	if after == nil {
-		return
-	}
-	w.Running = int(max(before.Running.V, after.Running.V)) // 0 where it is not known
-	if before.CacheQueried.Known && after.CacheQueried.Known && before.CacheHit.Known && after.CacheHit.Known {
-		asked, hit := after.CacheQueried.V-before.CacheQueried.V, after.CacheHit.V-before.CacheHit.V
-		w.Computed = max(int64(asked-hit), 0)
-	}
+	return slices.ContainsFunc(h.streams, func(s *stream) bool { return s.Pod.Name == name && s.down != "" })
 }
 
 // ListenFor is how long live streams are heard when nobody says: an engine under
@@ -182,7 +163,7 @@ func (h *hearing) take(r *recording.Record) {
 		if len(h.streams) == maxStreams {
 			return
 		}
-		s = NewStream(h.spec(r.Pod), r.Pod.Rank)
+		s = newStream(h.spec(r.Pod), r.Pod.Rank)
 		h.of[id] = s
 		h.streams = append(h.streams, s)
 	}
@@ -191,13 +172,13 @@ func (h *hearing) take(r *recording.Record) {
 
 // sort puts the streams in the order of the configuration.
 func (h *hearing) sort() {
-	place := func(s *Stream) int {
+	place := func(s *stream) int {
 		if i := h.pod(s.Pod.Name); i >= 0 {
 			return i
 		}
 		return len(h.specs)
 	}
-	slices.SortStableFunc(h.streams, func(a, b *Stream) int {
+	slices.SortStableFunc(h.streams, func(a, b *stream) int {
 		return cmp.Or(cmp.Compare(place(a), place(b)), cmp.Compare(a.Pod.Name, b.Pod.Name), cmp.Compare(a.Rank, b.Rank))
 	})
 }
@@ -239,8 +220,8 @@ func (h *hearing) listened() *Listened {
 func stamp(ns int64) string { return time.Unix(0, ns).UTC().Format(time.RFC3339Nano) }
 
 // witness is what is known of a stream beside what it sent.
-func (h *hearing) witness(s *Stream) Witness {
-	w := Witness{Computed: -1, Fleet: h.config.Fleet, Past: h.Past, From: h.from, Lasted: time.Duration(h.to - h.from)}
+func (h *hearing) witness(s *stream) witness {
+	w := witness{Computed: -1, Fleet: h.config.Fleet, Past: h.Past, From: h.from, Lasted: time.Duration(h.to - h.from)}
 	if i := slices.IndexFunc(h.before, func(b Before) bool { return b.Pod == s.Pod.Name && b.Rank == s.Rank }); i >= 0 {
 		w.Before = &h.before[i]
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/eppctl/eppctl/internal/core/recording"
 )
 
-// Stream is what one publisher sent, seen by whether the picker can route by it:
+// stream is what one publisher sent, seen by whether the picker can route by it:
 // the messages go through the very decoder and index that serve has. It opens
 // nothing and reads no clock, so that it judges a live socket, a recording and the
 // frames of a running serve alike. One goroutine uses it at a time.
-type Stream struct {
+type stream struct {
 	Pod  pod.Spec
 	Rank int
 
@@ -43,17 +43,17 @@ const (
 	maxDigests = 1 << 14 // more than vLLM's replay buffer holds (buffer_steps 10000)
 )
 
-// NewStream returns one that has seen nothing. The pod is as the configuration,
+// newStream returns one that has seen nothing. The pod is as the configuration,
 // completed by what the engine tells, has it.
-func NewStream(spec pod.Spec, rank int) *Stream {
-	return &Stream{
+func newStream(spec pod.Spec, rank int) *stream {
+	return &stream{
 		Pod: spec, Rank: rank, shapes: map[string]int{}, topics: map[string]int{},
 		content: newContent(spec), seed: maphash.MakeSeed(), digests: map[uint64]uint64{},
 	}
 }
 
 // Record takes the next record of the stream, in the order of a recording.
-func (s *Stream) Record(r *recording.Record) {
+func (s *stream) Record(r *recording.Record) {
 	switch r.Type {
 	case recording.TypeFrame:
 		s.message(r.Parts, r.At)
@@ -64,7 +64,7 @@ func (s *Stream) Record(r *recording.Record) {
 	}
 }
 
-func (s *Stream) message(parts [][]byte, at int64) {
+func (s *stream) message(parts [][]byte, at int64) {
 	s.messages++
 	topic, seq, payload, err := event.ParseFrames(parts)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Stream) message(parts [][]byte, at int64) {
 }
 
 // replayed takes an answer of the replay port.
-func (s *Stream) replayed(parts [][]byte, at int64) {
+func (s *stream) replayed(parts [][]byte, at int64) {
 	_, seq, payload, err := event.ParseReply(parts)
 	if err != nil {
 		return
@@ -92,7 +92,7 @@ func (s *Stream) replayed(parts [][]byte, at int64) {
 
 // take reads a batch, unless it has come before, live or by a replay; false if it
 // cannot be decoded.
-func (s *Stream) take(seq uint64, payload []byte, at int64) bool {
+func (s *stream) take(seq uint64, payload []byte, at int64) bool {
 	d := maphash.Bytes(s.seed, payload)
 	before, again := s.digests[seq]
 	switch {
@@ -107,7 +107,7 @@ func (s *Stream) take(seq uint64, payload []byte, at int64) bool {
 	return s.content.take(&s.dec, &s.batch, seq, payload, at)
 }
 
-func (s *Stream) notice(n *recording.Notice, at int64) {
+func (s *stream) notice(n *recording.Notice, at int64) {
 	switch n.Kind {
 	case recording.Up:
 		if s.ups++; s.ups == 1 {
@@ -128,14 +128,14 @@ func (s *Stream) notice(n *recording.Notice, at int64) {
 }
 
 // restart forgets what an earlier process of the engine told.
-func (s *Stream) restart() {
+func (s *stream) restart() {
 	s.content.ix.Purge(member)
 	clear(s.digests)
 }
 
 // whole reports that the batches begin with the engine's first and none of them is
 // missing. llm-d's simulator numbers from 1.
-func (s *Stream) whole() bool {
+func (s *stream) whole() bool {
 	return s.content.batches > 0 && s.content.first <= 1 && s.seq.lost == 0 && s.dropped == 0
 }
 

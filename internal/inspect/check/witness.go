@@ -5,11 +5,12 @@ import (
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
 	"github.com/eppctl/eppctl/internal/inspect/out"
 )
 
-// Witness is what was seen of a stream's engine beside the stream.
-type Witness struct {
+// witness is what was seen of a stream's engine beside the stream.
+type witness struct {
 	// Computed counts the prompt tokens that the engine looked for in its cache
 	// and did not find, meanwhile; -1 = it does not tell, or nobody asked.
 	Computed int64
@@ -33,7 +34,7 @@ type Witness struct {
 }
 
 // idle says what no event means, where nothing is known of requests.
-func (w *Witness) idle() string {
+func (w *witness) idle() string {
 	lasted := seconds(w.Lasted)
 	switch b := w.Before; {
 	case w.Past:
@@ -64,4 +65,23 @@ type Before struct {
 	Age   time.Duration // of that, when the listening began
 	State string        // sync state
 	Why   string        // it is not live, in a reason word
+}
+
+// engine takes over what two metrics pages say of the time between them.
+func (w *witness) engine(before, after *telemetry.Sample) {
+	if before == nil {
+		return
+	}
+	w.CacheOff = before.CacheOff
+	if before.KVBlockSize.Known {
+		w.BlockSize = before.KVBlockSize.Count()
+	}
+	if after == nil {
+		return
+	}
+	w.Running = int(max(before.Running.V, after.Running.V)) // 0 where it is not known
+	if before.CacheQueried.Known && after.CacheQueried.Known && before.CacheHit.Known && after.CacheHit.Known {
+		asked, hit := after.CacheQueried.V-before.CacheQueried.V, after.CacheHit.V-before.CacheHit.V
+		w.Computed = max(int64(asked-hit), 0)
+	}
 }

@@ -41,8 +41,8 @@ type AsRecorded struct{ Pods, Scrape, Pool, Pace bool }
 // Formats lists what -o takes.
 func Formats() []string { return []string{"table", "json"} }
 
-// MaxRuns bounds policies times speeds.
-const MaxRuns = 1000
+// maxRuns bounds policies times speeds.
+const maxRuns = 1000
 
 // adapterZipf is how uneven adapters are used.
 const adapterZipf = 1
@@ -124,8 +124,8 @@ func (o *Options) check() error {
 			return err
 		}
 	}
-	if n := len(o.Policies) * len(o.Speeds); n < 1 || n > MaxRuns {
-		return fmt.Errorf("%d policies at %d speeds: want 1 to %d runs", len(o.Policies), len(o.Speeds), MaxRuns)
+	if n := len(o.Policies) * len(o.Speeds); n < 1 || n > maxRuns {
+		return fmt.Errorf("%d policies at %d speeds: want 1 to %d runs", len(o.Policies), len(o.Speeds), maxRuns)
 	}
 	if o.Requests < 0 || o.Adapters < 0 || o.Adapters > 1000 {
 		return fmt.Errorf("%d requests, %d adapters: want 0 or more, and at most 1000 adapters", o.Requests, o.Adapters)

@@ -39,7 +39,6 @@ type Publisher struct {
 	mu   sync.Mutex
 	subs map[*subscriber]struct{}
 
-	deaf    atomic.Bool
 	dropped atomic.Uint64
 	pongs   atomic.Uint64
 	pings   atomic.Uint64
@@ -111,9 +110,6 @@ func (p *Publisher) Pings() uint64 { return p.pings.Load() }
 
 // Pongs counts the PONGs subscribers sent.
 func (p *Publisher) Pongs() uint64 { return p.pongs.Load() }
-
-// SetDeaf makes the publisher ignore PINGs, as a stopped process would.
-func (p *Publisher) SetDeaf(on bool) { p.deaf.Store(on) }
 
 // Send publishes one batch as the three frames topic, sequence, payload. It
 // never blocks and keeps none of its arguments.
@@ -216,7 +212,7 @@ func (p *Publisher) read(c *Conn, s *subscriber) {
 			p.subscribe(s, string(body), -1)
 		case cmd == "PING":
 			p.pings.Add(1)
-			if !p.opts.Legacy && !p.deaf.Load() && len(body) >= 2 {
+			if !p.opts.Legacy && len(body) >= 2 {
 				// The context behind the 2-byte TTL comes back.
 				s.offer(AppendCommand(nil, "PONG", body[2:]))
 			}
