@@ -37,36 +37,9 @@ func (d *decoder) json(b []byte, n ast.Node, key string) (out []byte, ok bool) {
 	case nil, *ast.NullNode:
 		return append(b, "null"...), true
 	case *ast.MappingNode:
-		var names []string
-		b = append(b, '{')
-		for i, kv := range x.Values {
-			name := kv.Key.GetToken().Value
-			sub := join(key, name)
-			if kv.Key.IsMergeKey() || slices.Contains(names, name) {
-				d.problem(kv.Key, sub, "found "+strconv.Quote(clip(name)), "each name once, and no merge", "")
-				return b, false
-			}
-			names = append(names, name)
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(appendText(b, name), ':')
-			if b, ok = d.json(b, kv.Value, sub); !ok {
-				return b, false
-			}
-		}
-		return append(b, '}'), true
+		return d.jsonMembers(b, x, key)
 	case *ast.SequenceNode:
-		b = append(b, '[')
-		for i, v := range x.Values {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			if b, ok = d.json(b, v, key+"["+strconv.Itoa(i)+"]"); !ok {
-				return b, false
-			}
-		}
-		return append(b, ']'), true
+		return d.jsonElements(b, x, key)
 	case *ast.BoolNode:
 		return strconv.AppendBool(b, x.Value), true
 	case *ast.IntegerNode:
@@ -88,6 +61,41 @@ func (d *decoder) json(b []byte, n ast.Node, key string) (out []byte, ok bool) {
 	}
 	d.problem(n, key, describe(n), "a value that JSON has", "")
 	return b, false
+}
+
+func (d *decoder) jsonMembers(b []byte, n *ast.MappingNode, key string) (out []byte, ok bool) {
+	var names []string
+	b = append(b, '{')
+	for i, kv := range n.Values {
+		name := kv.Key.GetToken().Value
+		sub := join(key, name)
+		if kv.Key.IsMergeKey() || slices.Contains(names, name) {
+			d.problem(kv.Key, sub, "found "+strconv.Quote(clip(name)), "each name once, and no merge", "")
+			return b, false
+		}
+		names = append(names, name)
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendText(b, name), ':')
+		if b, ok = d.json(b, kv.Value, sub); !ok {
+			return b, false
+		}
+	}
+	return append(b, '}'), true
+}
+
+func (d *decoder) jsonElements(b []byte, n *ast.SequenceNode, key string) (out []byte, ok bool) {
+	b = append(b, '[')
+	for i, v := range n.Values {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if b, ok = d.json(b, v, key+"["+strconv.Itoa(i)+"]"); !ok {
+			return b, false
+		}
+	}
+	return append(b, ']'), true
 }
 
 // appendText appends a JSON string. YAML's text is Unicode.

@@ -1,6 +1,9 @@
 package feed
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // begun is the one reading of the wall clock that every later time is counted
 // from.
@@ -20,3 +23,15 @@ func Now() int64 { return Clock().UnixNano() }
 // reading moves start on to t. Sub sees the monotonic readings of the two and
 // Add moves the wall reading by the same amount.
 func reading(start, t time.Time) time.Time { return start.Add(t.Sub(start)) }
+
+// sleep waits, or returns ctx's error as soon as that ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -36,7 +36,7 @@ func TestEmptyCacheIsForgotten(t *testing.T) {
 			fleet.Affinity = affinity.NewTable(64)
 			f.Apply([]pod.Spec{{Name: "p", Address: e.address()}, {Name: "other", Address: "127.0.0.1:1"}})
 			p := waitPod(t, fleet, "p", func(p *pod.Pod) bool { return p.Spec.Model == "m" })
-			eventually(t, "a first page", func() bool { return fleet.Telemetry.Get(p.ID).Sample != nil }, func() string { return "" })
+			eventually(t, "a first page", func() bool { return fleet.Telemetry.Get(p.ID).Sample != nil }, nil)
 			if c.events {
 				subscribed(t, pub)
 				pub.Send("", 10, stored(1))
@@ -65,7 +65,7 @@ func TestEmptyCacheIsForgotten(t *testing.T) {
 				}
 				return
 			}
-			eventually(t, "forgotten", func() bool { return sent("p") == 0 }, func() string { return "" })
+			eventually(t, "forgotten", func() bool { return sent("p") == 0 }, nil)
 			if sent("other") == 0 {
 				t.Error("another pod's cache is not empty")
 			}

@@ -219,7 +219,7 @@ func TestFeedRestartByMetrics(t *testing.T) {
 	subscribed(t, pub)
 	pub.Send("", 0, stored(1))
 	waitHeld(t, fleet, m, prompt("m", 1), 2)
-	eventually(t, "identity known", func() bool { return fleet.Telemetry.Get(0).Sample != nil }, func() string { return "" })
+	eventually(t, "identity known", func() bool { return fleet.Telemetry.Get(0).Sample != nil }, nil)
 
 	// Not a word from the publisher: the start time alone tells. And the engine
 	// came back with another model.

@@ -42,7 +42,7 @@ func TestPlacementsBridgeLateEvents(t *testing.T) {
 	r.End(Now())
 	now(2, q, "ended, nothing announced yet") // when a conversation's next turn comes
 	pub.Send("", 1, stored(2))
-	eventually(t, "announced", func() bool { return f.Counters()[0].Stored == 2 }, func() string { return "" })
+	eventually(t, "announced", func() bool { return f.Counters()[0].Stored == 2 }, nil)
 	now(2, q, "announced")
 	fleet.Index.Sweep(Now() + 1<<40) // the expectation is over long since
 	now(2, q, "and the event alone tells it")

@@ -73,12 +73,16 @@ var failures = map[string]http.HandlerFunc{
 	},
 }
 
-// behind starts a faulty sidecar before an engine.
-func behind(t *testing.T, e *engine) (f *faulty, address string) {
+// behindSidecar starts an engine that publishes, and before it a sidecar that can
+// be made to fail.
+func behindSidecar(t *testing.T) (e *engine, pub *zmtp.Publisher, sidecar *faulty, address string) {
 	t.Helper()
-	f = &faulty{engine: e}
-	address, _ = serve(t, f)
-	return f, address
+	e = newEngine(t, "m")
+	pub = publisher(t, "127.0.0.1:0", zmtp.Options{})
+	e.tells(pub.Addr(), "")
+	sidecar = &faulty{engine: e}
+	address, _ = serve(t, sidecar)
+	return e, pub, sidecar, address
 }
 
 // A pod that fails its questions at first becomes what it is when it answers.
@@ -87,14 +91,11 @@ func TestFeedAsksUntilTold(t *testing.T) {
 		for _, path := range []string{"", "/v1/models", "/kv_event_sources"} {
 			t.Run(name+" at "+path, func(t *testing.T) {
 				t.Parallel()
-				e := newEngine(t, "m")
-				pub := publisher(t, "127.0.0.1:0", zmtp.Options{})
-				e.tells(pub.Addr(), "")
-				sidecar, address := behind(t, e)
+				_, pub, sidecar, address := behindSidecar(t)
 				sidecar.set(map[string]http.HandlerFunc{path: h})
 				f, fleet := startFeed(t, Options{})
 				f.Apply([]pod.Spec{{Name: "p", Address: address}})
-				eventually(t, "asked in vain", func() bool { return sidecar.count() >= 2 }, func() string { return "" })
+				eventually(t, "asked in vain", func() bool { return sidecar.count() >= 2 }, nil)
 				sidecar.set(nil)
 				p := waitPod(t, fleet, "p", func(p *pod.Pod) bool {
 					return p.Spec.Engine == pod.EngineVLLM && p.Spec.Model == "m" && len(p.Spec.Events) == 1
@@ -121,21 +122,18 @@ func TestFeedKeepsWhatWasTold(t *testing.T) {
 		for _, path := range []string{"/v1/models", "/kv_event_sources"} {
 			t.Run(name+" at "+path, func(t *testing.T) {
 				t.Parallel()
-				e := newEngine(t, "m")
-				pub := publisher(t, "127.0.0.1:0", zmtp.Options{})
-				e.tells(pub.Addr(), "")
-				sidecar, address := behind(t, e)
+				e, pub, sidecar, address := behindSidecar(t)
 				f, fleet := startFeed(t, Options{})
 				f.Apply([]pod.Spec{{Name: "p", Address: address}})
 				subscribed(t, pub)
 				p := waitPod(t, fleet, "p", func(p *pod.Pod) bool { return p.Spec.Model == "m" })
-				eventually(t, "scraped", func() bool { return fleet.Telemetry.Get(p.ID).Sample != nil }, func() string { return "" })
+				eventually(t, "scraped", func() bool { return fleet.Telemetry.Get(p.ID).Sample != nil }, nil)
 
 				sidecar.set(map[string]http.HandlerFunc{path: h})
 				e.started.Store(2000)
-				eventually(t, "asked again in vain", func() bool { return sidecar.count() >= 1 }, func() string { return "" })
+				eventually(t, "asked again in vain", func() bool { return sidecar.count() >= 1 }, nil)
 				e.started.Store(3000) // a second round begins when the first was heard
-				eventually(t, "and again", func() bool { return sidecar.count() >= 2 }, func() string { return "" })
+				eventually(t, "and again", func() bool { return sidecar.count() >= 2 }, nil)
 				// The purges for the restarts may still be under way.
 				for i := uint64(0); held(fleet, p.Members[0], prompt("m", 1)) != 2 && i < 10_000; i++ {
 					pub.Send("", i, stored(1))
@@ -157,20 +155,17 @@ func TestFeedKeepsWhatWasTold(t *testing.T) {
 // After a restart that was asked about in vain, a new model is still heard of;
 // and after that another one: what was told is never taken for configured.
 func TestFeedModelChangesTwice(t *testing.T) {
-	e := newEngine(t, "m")
-	pub := publisher(t, "127.0.0.1:0", zmtp.Options{})
-	e.tells(pub.Addr(), "")
-	sidecar, address := behind(t, e)
+	e, pub, sidecar, address := behindSidecar(t)
 	f, fleet := startFeed(t, Options{})
 	f.Apply([]pod.Spec{{Name: "p", Address: address}})
 	subscribed(t, pub)
 	for i, model := range []string{"n", "o", "p"} {
 		p := fleet.Pods.Snapshot().ByName("p")
-		eventually(t, "scraped", func() bool { return fleet.Telemetry.Get(p.ID).Sample != nil }, func() string { return "" })
+		eventually(t, "scraped", func() bool { return fleet.Telemetry.Get(p.ID).Sample != nil }, nil)
 		sidecar.set(map[string]http.HandlerFunc{"/v1/models": status(500)})
 		e.model.Store(&model)
 		e.started.Store(2000 + int64(i))
-		eventually(t, "asked in vain", func() bool { return sidecar.count() >= 1 }, func() string { return "" })
+		eventually(t, "asked in vain", func() bool { return sidecar.count() >= 1 }, nil)
 		sidecar.set(nil)
 		waitPod(t, fleet, "p", func(p *pod.Pod) bool { return p.Spec.Model == model })
 	}
@@ -192,7 +187,7 @@ func TestFeedMovesScraper(t *testing.T) {
 	sidecar.set(map[string]http.HandlerFunc{"": status(503)})
 	f, fleet := startFeed(t, Options{})
 	f.Apply([]pod.Spec{{Name: "p", Address: address}})
-	eventually(t, "scraped in vain", func() bool { return fleet.Telemetry.Get(0).Err != "" }, func() string { return "" })
+	eventually(t, "scraped in vain", func() bool { return fleet.Telemetry.Get(0).Err != "" }, nil)
 	sidecar.set(nil)
 	eventually(t, "a sample", func() bool { return fleet.Telemetry.Get(0).Sample != nil }, func() string { return fleet.Telemetry.Get(0).Err })
 }

@@ -51,7 +51,7 @@ func TestPlayback(t *testing.T) {
 	spec := pod.Spec{Name: "p", Address: "127.0.0.1:1", Model: "tiny", Engine: pod.EngineVLLM, Events: []string{"tcp://" + p.Addr()}, Replay: []string{"tcp://" + rep.Addr()}}
 	f.Apply([]pod.Spec{spec})
 	m := fleet.Pods.Snapshot().ByName("p").Members[0]
-	eventually(t, "subscribed", func() bool { return p.Subscribers() == 1 }, func() string { return "" })
+	eventually(t, "subscribed", func() bool { return p.Subscribers() == 1 }, nil)
 	half := len(c.Messages) / 2
 	compare := func(last uint64) {
 		t.Helper()

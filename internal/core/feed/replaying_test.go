@@ -109,7 +109,7 @@ func TestReplay(t *testing.T) {
 		r := subscribe(t, to(p), rp.Addr()).start()
 		subscribed(t, p)
 		p.Send("", 2, removed(1))
-		eventually(t, "the live batch is here", func() bool { return r.counters().Batches == 1 }, func() string { return "" })
+		eventually(t, "the live batch is here", func() bool { return r.counters().Batches == 1 }, nil)
 		close(reached)
 		r.waitOps("+0 +1 -1")
 		r.waitState(view.Live)
@@ -131,7 +131,7 @@ func TestReplay(t *testing.T) {
 	t.Run("replay port refuses", func(t *testing.T) {
 		p := publisher(t, "127.0.0.1:0", zmtp.Options{})
 		r := subscribe(t, to(p), free(t)).start()
-		eventually(t, "failed", func() bool { return r.counters().Replays["failed"] == 1 }, func() string { return "" })
+		eventually(t, "failed", func() bool { return r.counters().Replays["failed"] == 1 }, nil)
 		p.Send("", 7, stored(7))
 		p.Send("", 8, cleared())
 		r.waitOps("+7 clear")
@@ -213,7 +213,7 @@ func TestDisconnectAbortsReplay(t *testing.T) {
 		}
 	})
 	r := subscribe(t, to(p), strings.TrimPrefix(at, "tcp://")).start()
-	eventually(t, "replaying", func() bool { return r.sink.String() != "" }, func() string { return "" })
+	eventually(t, "replaying", func() bool { return r.sink.String() != "" }, nil)
 	if r.state() != view.Syncing {
 		t.Errorf("state %v", r.state())
 	}
@@ -236,7 +236,7 @@ func TestDeadSessionStartsNoReplay(t *testing.T) {
 	session, end := context.WithCancel(t.Context())
 	r.sub.queue.put(ctx, item{kind: itemUp, session: session})
 	r.waitOps("+0 +1 +2")
-	eventually(t, "replayed", func() bool { return r.counters().Replays["filled"] == 1 }, func() string { return "" })
+	eventually(t, "replayed", func() bool { return r.counters().Replays["filled"] == 1 }, nil)
 	stream(nil, rp, 3, 100)
 	end()
 	for i := uint64(5); i < 100; i++ { // behind a hole

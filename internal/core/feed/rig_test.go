@@ -139,10 +139,16 @@ func (r *rig) waitOps(want string) {
 
 func (r *rig) counters() Counters { return r.sub.count.snapshot() }
 
+// eventually waits for what is to come; got says what is there instead, nil =
+// nothing worth telling.
 func eventually(t *testing.T, what string, ok func() bool, got func() string) {
 	t.Helper()
 	for end := time.Now().Add(time.Minute); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
+		switch {
+		case time.Now().Before(end):
+		case got == nil:
+			t.Fatalf("never: %s", what)
+		default:
 			t.Fatalf("never: %s; got %s", what, got())
 		}
 	}
@@ -169,6 +175,15 @@ func replayServer(t *testing.T, o zmtp.ReplayOptions) *zmtp.Replay {
 }
 
 func to(p *zmtp.Publisher) opener { return dialled{dialer{}, "tcp://" + p.Addr()} }
+
+// following returns a publisher and a subscriber that is connected to it.
+func following(t *testing.T) (*zmtp.Publisher, *rig) {
+	t.Helper()
+	p := publisher(t, "127.0.0.1:0", zmtp.Options{})
+	r := subscribe(t, to(p), "").start()
+	subscribed(t, p)
+	return p, r
+}
 
 func subscribed(t *testing.T, p *zmtp.Publisher) {
 	t.Helper()

@@ -300,15 +300,3 @@ func repeat(ctx context.Context, every time.Duration, do func() error) {
 func slower(pace, every time.Duration) time.Duration {
 	return min(2*pace, max(scrapeBackoffMax, every))
 }
-
-// sleep waits, or returns ctx's error as soon as that ends.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}

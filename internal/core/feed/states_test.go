@@ -85,9 +85,7 @@ func TestStates(t *testing.T) {
 	})
 	t.Run("partial", func(t *testing.T) {
 		t.Parallel()
-		p := publisher(t, "127.0.0.1:0", zmtp.Options{})
-		r := subscribe(t, to(p), "").start()
-		subscribed(t, p)
+		p, r := following(t)
 		p.Send("", 3, stored(1))
 		r.waitSync(view.Partial, reason.HistoryLost, "nothing before batch 3 is known; no replay port")
 		p.Send("", 9, stored(1))
@@ -95,9 +93,7 @@ func TestStates(t *testing.T) {
 	})
 	t.Run("stale: messages of another shape", func(t *testing.T) {
 		t.Parallel()
-		p := publisher(t, "127.0.0.1:0", zmtp.Options{})
-		r := subscribe(t, to(p), "").start()
-		subscribed(t, p)
+		p, r := following(t)
 		p.SendFrames(nil, stored(1)) // without a sequence, as one release of ATOM
 		r.waitSync(view.Stale, reason.WrongFraming, "message of 2 frames")
 		p.Send("", 0, stored(1))
@@ -105,9 +101,7 @@ func TestStates(t *testing.T) {
 	})
 	t.Run("stale: batches that are none", func(t *testing.T) {
 		t.Parallel()
-		p := publisher(t, "127.0.0.1:0", zmtp.Options{})
-		r := subscribe(t, to(p), "").start()
-		subscribed(t, p)
+		p, r := following(t)
 		p.Send("", 0, stored(1))
 		p.Send("", 1, []byte("no msgpack"))
 		r.waitSync(view.Stale, reason.Undecodable, "could not be decoded")

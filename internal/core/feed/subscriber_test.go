@@ -128,9 +128,7 @@ func TestTwoPods(t *testing.T) {
 func TestWrongShapes(t *testing.T) {
 	seq := func(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 	t.Run("ZF-14 other frames, unknown commands", func(t *testing.T) {
-		p := publisher(t, "127.0.0.1:0", zmtp.Options{})
-		r := subscribe(t, to(p), "").start()
-		subscribed(t, p)
+		p, r := following(t)
 		p.SendFrames(nil)
 		p.SendFrames(nil, seq(0))
 		p.SendFrames(nil, seq(0), nil, nil)
@@ -151,9 +149,7 @@ func TestWrongShapes(t *testing.T) {
 		}
 	})
 	t.Run("ZF-39 every topic, one with a suffix", func(t *testing.T) {
-		p := publisher(t, "127.0.0.1:0", zmtp.Options{})
-		r := subscribe(t, to(p), "").start()
-		subscribed(t, p)
+		p, r := following(t)
 		topics := []string{"", "kv@10.0.0.1:8000@org/model", "kv@x@y\x00sgl-kv-epoch=0a"}
 		for i, topic := range topics {
 			p.Send(topic, uint64(i), stored(uint64(i)))
@@ -199,9 +195,7 @@ func TestSlowIndex(t *testing.T) {
 
 // The engine's process changed: its blocks go at once, without an event.
 func TestIdentityChange(t *testing.T) {
-	p := publisher(t, "127.0.0.1:0", zmtp.Options{})
-	r := subscribe(t, to(p), "").start()
-	subscribed(t, p)
+	p, r := following(t)
 	r.sub.identify(identity{id: 100, at: Now()})
 	p.Send("", 0, stored(1))
 	r.waitOps("+1")

@@ -56,9 +56,7 @@ func TestUnreadable(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			p := publisher(t, "127.0.0.1:0", zmtp.Options{})
-			r := subscribe(t, to(p), "").start()
-			subscribed(t, p)
+			p, r := following(t)
 			p.Send("", 0, stored(1))
 			p.Send("", 1, join(stored(2), c.bad, stored(3)))
 			r.waitOps("+1 " + c.ops)

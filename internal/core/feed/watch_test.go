@@ -125,7 +125,7 @@ func TestWatch(t *testing.T) {
 			p := publisher(t, "127.0.0.1:0", zmtp.Options{})
 			l := watch(t, &Watch{Publishers: []Publisher{{Endpoint: p.Addr()}}})
 			l.wait("+")
-			eventually(t, "subscribed", func() bool { return p.Subscribers() == 1 }, func() string { return "" })
+			eventually(t, "subscribed", func() bool { return p.Subscribers() == 1 }, nil)
 			c.send(p)
 			l.wait(c.want)
 			for _, r := range l.all {
@@ -148,7 +148,7 @@ func TestWatchReplays(t *testing.T) {
 			}
 			l := watch(t, &Watch{Publishers: []Publisher{{Endpoint: p.Addr(), Replay: rep.Addr()}}})
 			l.wait("+ r0 r1 r2 filled3")
-			eventually(t, "subscribed", func() bool { return p.Subscribers() == 1 }, func() string { return "" })
+			eventually(t, "subscribed", func() bool { return p.Subscribers() == 1 }, nil)
 			for seq := uint64(3); seq < 6; seq++ {
 				rep.Record(seq, "", stored(seq))
 			}
@@ -165,7 +165,7 @@ func TestWatchReconnects(t *testing.T) {
 	p := publisher(t, addr, zmtp.Options{})
 	l := watch(t, &Watch{Publishers: []Publisher{{Endpoint: addr}}})
 	l.wait("+")
-	eventually(t, "subscribed", func() bool { return p.Subscribers() == 1 }, func() string { return "" })
+	eventually(t, "subscribed", func() bool { return p.Subscribers() == 1 }, nil)
 	p.Send("", 0, stored(1))
 	l.wait("+ 0")
 	p.Close()
@@ -174,7 +174,7 @@ func TestWatchReconnects(t *testing.T) {
 		return strings.HasPrefix(l.String(), "+ 0 -")
 	}, l.String)
 	p = publisher(t, addr, zmtp.Options{})
-	eventually(t, "subscribed", func() bool { return p.Subscribers() == 1 }, func() string { return "" })
+	eventually(t, "subscribed", func() bool { return p.Subscribers() == 1 }, nil)
 	p.Send("", 3, stored(3))
 	eventually(t, "a gap", func() bool {
 		l.all = append(l.all, l.q.Take()...)
@@ -191,7 +191,7 @@ func TestWatchListens(t *testing.T) {
 	for range 2 {
 		p := zmtp.Dial(at, zmtp.Options{})
 		t.Cleanup(func() { p.Close() })
-		eventually(t, "subscribed", func() bool { return p.Subscribers() == 1 }, func() string { return "" })
+		eventually(t, "subscribed", func() bool { return p.Subscribers() == 1 }, nil)
 		all = append(all, p)
 	}
 	l.wait("+ +")
@@ -229,9 +229,9 @@ func TestFeedTellsHub(t *testing.T) {
 	f, fleet := startFeed(t, Options{Hub: hub})
 	p := publisher(t, "127.0.0.1:0", zmtp.Options{})
 	f.Apply([]pod.Spec{{Name: "p", Address: "127.0.0.1:1", Model: "m", Engine: pod.EngineVLLM, Events: []string{"tcp://" + p.Addr()}}})
-	eventually(t, "subscribed", func() bool { return p.Subscribers() == 1 }, func() string { return "" })
+	eventually(t, "subscribed", func() bool { return p.Subscribers() == 1 }, nil)
 	p.Send("", 0, stored(1)) // nobody looks on
-	eventually(t, "applied", func() bool { return f.Counters()[0].Stored == 1 }, func() string { return "" })
+	eventually(t, "applied", func() bool { return f.Counters()[0].Stored == 1 }, nil)
 	l := look(t, hub)
 	l.wait("+")
 	p.Send("", 1, stored(2))
