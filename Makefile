@@ -13,7 +13,7 @@ WITH_DEPS = set -e; ENVOY=$$(scripts/envoy.sh); TMUX_BIN=$$(scripts/tmux.sh); py
 
 # What tests run beside those, from Debian: PROGRAM:PACKAGE.
 PROGRAMS := buildah:buildah zsh:zsh fish:fish mandoc:mandoc groff:groff-base /usr/share/bash-completion/bash_completion:bash-completion
-WITH_PROGRAMS = for p in $(PROGRAMS); do scripts/debian.sh $${p%:*} $${p\#*:} >/dev/null || exit; done;
+WITH_PROGRAMS = for p in $(PROGRAMS); do scripts/debian.sh $${p%:*} $${p\#*:} >/dev/null || exit; done; scripts/powershell-grammar.sh >/dev/null || exit;
 
 .DEFAULT_GOAL := help
 .PHONY: help build deps test race bench fuzz lint gen check demo
