@@ -34,19 +34,20 @@ func Decide(v *view.View, q *Query, pol *Policy, c *Card) Outcome {
 // judge scores the observed rows and picks.
 func (c *Card) judge() {
 	c.settlePool()
-	mildest, best := numVerdicts, -1
+	b := &c.basis
+	mildest, best, most := numVerdicts, -1, 0.0
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		if r.Verdict.Hard() {
 			continue
 		}
-		c.basis.fillQueue(r)
-		c.basis.fillUsage(r)
-		c.basis.fillPool(r)
-		c.basis.score(r)
-		c.basis.slowStart(r)
-		if r.Verdict < mildest || r.Verdict == mildest && r.Total > c.Rows[best].Total {
-			mildest, best = r.Verdict, i
+		b.fillQueue(r)
+		b.fillUsage(r)
+		b.fillPool(r)
+		b.score(r)
+		b.slowStart(r)
+		if r.Verdict < mildest || r.Verdict == mildest && r.Total > most {
+			mildest, best, most = r.Verdict, i, r.Total
 		}
 	}
 	c.pick(mildest, best)
@@ -85,15 +86,19 @@ func (c *Card) lay(q *Query, i int, p *pod.Pod) *Row {
 
 // observe reads everything about one pod, each source once, and filters it.
 func (c *Card) observe(v *view.View, q *Query, r *Row) {
-	if r.Verdict = hard(q, r); r.Verdict.Hard() {
-		return
+	if !suits(q, r.Pod) {
+		if r.Verdict = hard(q, r.Pod); r.Verdict.Hard() {
+			return
+		}
 	}
 	b := &c.basis
 	r.entry = v.Telemetry.At(r.Pod.ID)
 	s := b.brief(r.entry, r)
 	r.silent = r.entry.Mute && v.Silent(r.Pod, r.entry, b.now, b.limits)
 	r.Sync = v.Sync.At(r.Match.owner(r.Pod))
-	v.Load.Read(r.Pod, q.Now, b.scrapedAt(s), int(r.Match.Rank), &r.Load)
+	if at := b.scrapedAt(s); !v.Load.Standing(r.Pod, b.now, at, &r.Load) {
+		v.Load.Read(r.Pod, b.now, at, int(r.Match.Rank), &r.Load)
+	}
 
 	b.observeHardware(r)
 	b.observeKV(r)
@@ -114,7 +119,9 @@ func (b *basis) observeRest(r *Row, s *telemetry.Brief) {
 	b.observePool(r, s)
 	b.observeUsage(r, s)
 	b.observeEnergy(r)
-	r.Verdict, r.Value, r.Limit = b.soft(r)
+	if b.unfit(r) {
+		r.Verdict, r.Value, r.Limit = b.soft(r)
+	}
 	if r.Verdict <= BreakerOpen {
 		b.able++
 		if r.Load.Circuit.Answered > 0 {

@@ -59,9 +59,15 @@ var relaxed = [Unresolved]reason.Code{
 	TooLong:      reason.AllTooShort,
 }
 
+// suits reports that no hard filter can leave the pod out: nearly always, and for
+// less than asking each of them.
+func suits(q *Query, p *pod.Pod) bool {
+	return p.Target != "" && !p.Draining && p.Spec.Role != pod.RolePrefill &&
+		p.Spec.Model == q.Base && q.Subset == nil && q.Adapter == ""
+}
+
 // hard applies the filters that need nothing but the fleet and the request.
-func hard(q *Query, r *Row) Verdict {
-	p := r.Pod
+func hard(q *Query, p *pod.Pod) Verdict {
 	switch {
 	case p.Target == "":
 		return Unresolved
@@ -77,6 +83,12 @@ func hard(q *Query, r *Row) Verdict {
 		return NoAdapter
 	}
 	return Scored
+}
+
+// unfit reports that a soft filter leaves the pod out: soft says which.
+func (b *basis) unfit(r *Row) bool {
+	return r.Depth >= b.policy.Breaker.Depth || r.silent || r.fatal || r.asleep || r.Load.Circuit.Out ||
+		b.exact && r.Pod.Spec.MaxContext > 0 && b.prompt > r.Pod.Spec.MaxContext
 }
 
 // soft applies the filters that compare what was observed. A length that is only

@@ -349,3 +349,50 @@ func TestFailing(t *testing.T) {
 		}
 	})
 }
+
+// TestShortcutsAgreeWithFilters holds the two questions that save asking each filter
+// against the filters, on pods and rows that differ in anything these look at.
+func TestShortcutsAgreeWithFilters(t *testing.T) {
+	bit := func(n, i int) bool { return n>>i&1 == 1 }
+	for n := range 1 << 7 {
+		p, q := &pod.Pod{Target: "10.0.0.1:8000"}, &Query{Base: model}
+		p.Spec.Model = model
+		if bit(n, 0) {
+			p.Target = ""
+		}
+		p.Draining = bit(n, 1)
+		if bit(n, 2) {
+			q.Subset = &Subset{}
+		}
+		if bit(n, 3) {
+			p.Spec.Model = "other"
+		}
+		if bit(n, 4) {
+			p.Spec.Role = pod.RolePrefill
+		}
+		if bit(n, 5) {
+			q.Adapter, p.Spec.Adapters = "sql", []string{}
+		}
+		if bit(n, 6) {
+			q.Base = ""
+		}
+		if v := hard(q, p); suits(q, p) && v != Scored {
+			t.Errorf("%b: %v leaves out a pod that suits", n, v)
+		}
+	}
+	b := basisFor(DefaultPolicy(), 100)
+	for n := range 1 << 7 {
+		r := &Row{Pod: &pod.Pod{}, silent: bit(n, 0), fatal: bit(n, 1), asleep: bit(n, 2)}
+		r.Load.Circuit.Out = bit(n, 3)
+		if bit(n, 4) {
+			r.Depth = b.policy.Breaker.Depth
+		}
+		if bit(n, 5) {
+			r.Pod.Spec.MaxContext = 99
+		}
+		b.exact = bit(n, 6)
+		if v, _, _ := b.soft(r); b.unfit(r) != (v != Scored) {
+			t.Errorf("%b: unfit %v, verdict %v", n, b.unfit(r), v)
+		}
+	}
+}

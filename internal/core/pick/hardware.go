@@ -6,16 +6,21 @@ package pick
 
 // observeHardware sets the factor and the charge. What was measured of the pod's
 // prefill stands for what its configured rate and its clock let one expect; a
-// device that says it is throttled or failing is never better than that.
+// device that says it is throttled or failing is never better than that. Of nearly
+// all pods nothing is known, and they stay at 1.
 func (b *basis) observeHardware(r *Row) {
-	r.Slow = b.paced(b.rated(r), r)
-	if r.Device.Known { // no telemetry is not a fault
-		b.observeDevice(r)
+	if r.Device.Known || r.Load.Pace.Sure != 0 || r.Pod.Spec.PrefillRate > 0 {
+		b.observeSpeed(r)
 	}
 }
 
-func (b *basis) observeDevice(r *Row) {
+// observeSpeed is for a pod of whose speed something is known.
+func (b *basis) observeSpeed(r *Row) {
+	r.Slow = b.paced(b.rated(r), r)
 	h, d := &b.policy.Hardware, r.Device
+	if !d.Known { // no telemetry is not a fault
+		return
+	}
 	degraded := 1.0
 	if d.SlowDown.Known && d.SlowDown.V >= h.SlowFrom {
 		degraded = min(d.SlowDown.V, h.SlowMax)

@@ -15,13 +15,10 @@ const defaultBlock = 16
 // it once every pod's size has been seen.
 func (b *basis) observePool(r *Row, s *telemetry.Brief) {
 	block := int(r.Match.Size)
-	if s != nil && s.Told(telemetry.HasKVBlockSize) {
-		size := s.KVBlockSize
+	if s != nil {
+		r.PoolSize = s.Pool * r.servers()
 		if block == 0 {
-			block = int(min(max(size, 1), 1<<20))
-		}
-		if s.Told(telemetry.HasKVBlocks) {
-			r.PoolSize = size * s.KVBlocks * r.servers()
+			block = int(s.Block)
 		}
 	}
 	if r.PoolSize > 0 && (b.pool == 0 || r.PoolSize < b.pool) {

@@ -16,16 +16,20 @@ import (
 // observeRank settles which rank of its pod a row is about. It needs the row's
 // trust and prefill.
 func (b *basis) observeRank(v *view.View, r *Row, s *telemetry.Brief) {
-	ranks := len(r.Pod.Members)
-	if ranks < 2 {
+	if len(r.Pod.Members) < 2 {
 		r.Rank = int(r.Match.Rank)
 		return
 	}
+	b.chooseRank(v, r, s)
+}
+
+// chooseRank is for a pod of several.
+func (b *basis) chooseRank(v *view.View, r *Row, s *telemetry.Brief) {
 	if !r.Pod.Spec.Engine.TakesRank() {
 		r.Rank, r.RankWhy = -1, reason.RankByEngine
 		if r.Match.Rank >= 0 {
 			v.Load.Read(r.Pod, b.now, b.scrapedAt(s), -1, &r.Load)
-			b.observeHardware(r)
+			b.observeSpeed(r)
 		}
 		r.shareTrust()
 		return
@@ -40,7 +44,7 @@ func (b *basis) observeRank(v *view.View, r *Row, s *telemetry.Brief) {
 	if waits := seconds(r.Load.Queue - idle.Queue); full || waits > kvSeconds(b, r) {
 		r.Match = Match{Rank: -1}
 		r.Load, r.Rank, r.RankWhy = idle, idle.Rank, reason.RankBusy
-		b.observeHardware(r)
+		b.observeSpeed(r)
 		b.observeKV(r)
 	}
 }

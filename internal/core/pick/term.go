@@ -49,12 +49,11 @@ func TermNames() []string {
 	return names
 }
 
-// score evaluates every term of a row and sums them up. It names them one by one
+// score evaluates every term of a row that has no terms yet and sums them up. It names them one by one
 // because a call through a table costs as much as a term, and it passes over those
 // that are nothing for nearly all rows: each addition waits for the one before, and
 // to add 0 changes no sum.
 func (b *basis) score(r *Row) {
-	r.Terms = [numTerms]float64{}
 	sum := r.add(0, TermKV, kvSeconds(b, r))
 	sum = r.add(sum, TermQueue, queueSeconds(b, r))
 	if r.Depth != 0 || r.Assumed != 0 {
@@ -74,7 +73,7 @@ func (b *basis) score(r *Row) {
 	if r.Slow != 1 || r.Severe != 0 {
 		sum = r.add(sum, TermHardware, hardwareSeconds(b, r))
 	}
-	if r.fetched() > 0 {
+	if r.offGPU() {
 		sum = r.add(sum, TermTier, tierSeconds(b, r))
 	}
 	if b.policy.Energy.Weight != 0 {

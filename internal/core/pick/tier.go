@@ -8,11 +8,14 @@ import "github.com/eppctl/eppctl/internal/core/event"
 // GPU. What the engine computes again although it has it is the end of the
 // match, which is where engines offload first: it comes off the slowest tier.
 func observeTiers(r *Row) {
-	m := &r.Match
-	if m.Fastest[event.TierGPU] == m.Announced { // nearly always
-		r.Fetched[event.TierGPU] = r.Cached
-		return
+	r.Fetched[event.TierGPU] = r.Cached
+	if r.Match.Fastest[event.TierGPU] != r.Match.Announced { // seldom
+		splitTiers(r)
 	}
+}
+
+func splitTiers(r *Row) {
+	m := &r.Match
 	again := max(0, int(m.Announced)*int(m.Size)-r.Cached)
 	for t := event.NumTiers - 1; t > event.TierGPU; t-- {
 		n := int(m.Fastest[t]) * int(m.Size)
@@ -22,6 +25,9 @@ func observeTiers(r *Row) {
 	}
 	r.Fetched[event.TierGPU] = r.Cached - r.fetched()
 }
+
+// offGPU reports that some of the cached tokens are not on the GPU.
+func (r *Row) offGPU() bool { return r.Fetched[event.TierGPU] != r.Cached }
 
 // fetched counts the cached tokens that are not on the GPU.
 func (r *Row) fetched() (n int) {

@@ -20,6 +20,7 @@ func (c *Card) Unweighted(dst []float32) []float32 {
 	for i := range c.Rows {
 		r := &c.Rows[i]
 		terms, total := r.Terms, r.Total
+		r.Terms = [numTerms]float64{}
 		b.score(r)
 		unit := r.Terms
 		r.Terms, r.Total = terms, total

@@ -17,7 +17,7 @@ func (b *basis) observeUsage(r *Row, s *telemetry.Brief) {
 		r.UsageHow = FromOthers
 		return
 	}
-	r.Usage = min(max(s.KVUsage, 0), 1)
+	r.Usage = s.KVUsage
 	r.estimated = s.Told(telemetry.HasKVEstimate)
 	if r.Telemetry != telemetry.Fresh || r.estimated {
 		return

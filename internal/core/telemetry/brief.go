@@ -6,8 +6,11 @@ type Brief struct {
 	At        int64 // of the sample
 	WaitingAt int64 // of the page that Waiting is from
 	// The numbers of the Sample; what Has does not name is unknown.
-	Waiting, Running, KVUsage, KVBlockSize, KVBlocks float64
-	Has                                              Has
+	Waiting, Running float64
+	KVUsage          float64 // a share, whatever the page says
+	Pool             float64 // tokens of one rank's KV pool, 0 = not told
+	Block            int32   // tokens, 0 = not told
+	Has              Has
 }
 
 // Has says what a Brief knows.
@@ -18,19 +21,27 @@ const (
 	HasWaiting Has = 1 << iota
 	HasRunning
 	HasKVUsage
-	HasKVBlockSize
-	HasKVBlocks
 	HasKVEstimate // KVUsage is an estimate
 	HasAsleep
 	HasCacheOff
 	HasDevice // an exporter tells something of the pod's devices
 )
 
+// mostBlock bounds a block size from outside to what an int32 takes; engines have
+// some hundred tokens at most.
+const mostBlock = 1 << 20
+
 // BriefOf takes from a sample what decisions read.
 func BriefOf(s *Sample) Brief {
 	b := Brief{
 		At: s.At, WaitingAt: s.Waiting.At,
-		Waiting: s.Waiting.V, Running: s.Running.V, KVUsage: s.KVUsage.V, KVBlockSize: s.KVBlockSize.V, KVBlocks: s.KVBlocks.V,
+		Waiting: s.Waiting.V, Running: s.Running.V, KVUsage: min(max(s.KVUsage.V, 0), 1),
+	}
+	if size := s.KVBlockSize; size.Known {
+		b.Block = int32(min(max(size.V, 1), mostBlock))
+		if s.KVBlocks.Known {
+			b.Pool = size.V * s.KVBlocks.V
+		}
 	}
 	if b.WaitingAt == 0 {
 		b.WaitingAt = s.At
@@ -43,8 +54,6 @@ func BriefOf(s *Sample) Brief {
 		{s.Waiting.Known, HasWaiting},
 		{s.Running.Known, HasRunning},
 		{s.KVUsage.Known, HasKVUsage},
-		{s.KVBlockSize.Known, HasKVBlockSize},
-		{s.KVBlocks.Known, HasKVBlocks},
 		{s.KVEstimate, HasKVEstimate},
 		{s.Asleep, HasAsleep},
 		{s.CacheOff, HasCacheOff},

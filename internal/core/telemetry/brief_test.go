@@ -13,8 +13,6 @@ func TestBriefSaysWhatTheSampleSays(t *testing.T) {
 		{HasRunning, Sample{Running: known(4)}},
 		{HasKVUsage, Sample{KVUsage: known(0.5)}},
 		{HasKVUsage | HasKVEstimate, Sample{KVUsage: known(0.5), KVEstimate: true}},
-		{HasKVBlockSize, Sample{KVBlockSize: known(16)}},
-		{HasKVBlocks, Sample{KVBlocks: known(4000)}},
 		{HasAsleep, Sample{Asleep: true}},
 		{HasCacheOff, Sample{CacheOff: true}},
 		{HasDevice, Sample{Device: Device{Known: true}}},
@@ -29,7 +27,7 @@ func TestBriefSaysWhatTheSampleSays(t *testing.T) {
 		got := b.At(3).Brief
 		want := Brief{
 			At: 7, WaitingAt: 7, Has: c.has,
-			Waiting: s.Waiting.V, Running: s.Running.V, KVUsage: s.KVUsage.V, KVBlockSize: s.KVBlockSize.V, KVBlocks: s.KVBlocks.V,
+			Waiting: s.Waiting.V, Running: s.Running.V, KVUsage: s.KVUsage.V,
 		}
 		if got != want {
 			t.Errorf("brief %+v, want %+v", got, want)
@@ -39,5 +37,28 @@ func TestBriefSaysWhatTheSampleSays(t *testing.T) {
 	b.Put(3, &Sample{At: 7, Waiting: Value{V: 1, Known: true, At: 5}})
 	if got := b.At(3).Brief.WaitingAt; got != 5 {
 		t.Errorf("a number carried over is of %d, want 5", got)
+	}
+}
+
+// TestBriefOfThePool holds what is derived from more numbers than one against odd ones.
+func TestBriefOfThePool(t *testing.T) {
+	for name, c := range map[string]struct {
+		sample Sample
+		block  int32
+		pool   float64
+		usage  float64
+	}{
+		"nothing told":      {},
+		"size alone":        {Sample{KVBlockSize: known(16)}, 16, 0, 0},
+		"blocks alone":      {Sample{KVBlocks: known(4000)}, 0, 0, 0},
+		"both":              {Sample{KVBlockSize: known(16), KVBlocks: known(4000)}, 16, 64_000, 0},
+		"size of nothing":   {Sample{KVBlockSize: known(0), KVBlocks: known(4000)}, 1, 0, 0},
+		"size beyond words": {Sample{KVBlockSize: known(1e300)}, mostBlock, 0, 0},
+		"more than all":     {Sample{KVUsage: known(1.5)}, 0, 0, 1},
+		"less than nothing": {Sample{KVUsage: known(-1)}, 0, 0, 0},
+	} {
+		if b := BriefOf(&c.sample); b.Block != c.block || b.Pool != c.pool || b.KVUsage != c.usage {
+			t.Errorf("%s: block %d, pool %v, usage %v; want %d, %v, %v", name, b.Block, b.Pool, b.KVUsage, c.block, c.pool, c.usage)
+		}
 	}
 }

@@ -19,6 +19,9 @@ import (
 // writers of different pods never meet, and most readers take none (standing). Time is an argument, in nanoseconds of
 // one clock; the ledger starts nothing and reads no clock.
 type Ledger struct {
+	standings [pod.MaxMembers]standing // first: each lies in two cache lines then
+	locks     [pod.MaxMembers]sync.Mutex
+
 	rows   [pod.MaxMembers]atomic.Pointer[account]
 	means  means
 	rates  rates
@@ -81,18 +84,22 @@ func (l *Ledger) LoadSince(p *pod.Pod, now, scraped int64) (x Load) {
 	return x
 }
 
+// Standing is Read as far as the last reading still says it; false when it does not.
+func (l *Ledger) Standing(p *pod.Pod, now, scraped int64, x *Load) bool {
+	return l.standings[p.ID].read(p.Epoch, now, scraped, x)
+}
+
 // Read is LoadSince into x, which a decision has a place for in each row, with the
 // queue of one rank; -1 = of the idlest.
 func (l *Ledger) Read(p *pod.Pod, now, scraped int64, rank int, x *Load) {
-	a := l.rows[p.ID].Load()
-	if a == nil || a.epoch != p.Epoch {
-		*x = Load{Rank: max(0, rank)}
+	if l.Standing(p, now, scraped, x) {
 		return
 	}
-	x.Held = a.held.tokens.Load()
-	if !a.standing.read(now, scraped, x) {
+	if a := l.rows[p.ID].Load(); a != nil && a.epoch == p.Epoch {
 		a.read(now, scraped, rank, x)
+		return
 	}
+	*x = Load{Rank: max(0, rank)}
 }
 
 // account returns the counters of exactly this pod. A pod that was removed and
@@ -109,6 +116,7 @@ func (l *Ledger) account(p *pod.Pod) *account {
 		if old != nil && old.epoch > p.Epoch {
 			return fresh
 		}
+		fresh.standing, fresh.mu = &l.standings[p.ID], &l.locks[p.ID]
 		if l.rows[p.ID].CompareAndSwap(old, fresh) {
 			return fresh
 		}
@@ -116,8 +124,7 @@ func (l *Ledger) account(p *pod.Pod) *account {
 }
 
 func newAccount(p *pod.Pod) *account {
-	a := &account{epoch: p.Epoch, caused: make(caused, len(p.Members)+1)}
-	a.standing.version.Store(1)
+	a := &account{epoch: p.Epoch, mu: &sync.Mutex{}, standing: &standing{}, caused: make(caused, len(p.Members)+1)}
 	if a.lanes = a.only[:]; len(p.Members) > 1 {
 		a.lanes = make([]lane, len(p.Members))
 	}
@@ -125,15 +132,12 @@ func newAccount(p *pod.Pod) *account {
 }
 
 // account holds the counters of one pod in one epoch.
-//
-// What a decision reads comes first and lies together: of a thousand pods none is in
-// the processor's nearest cache.
 type account struct {
-	standing standing
 	epoch    uint64
-	held     held
+	held     held // changes before the rest does, which makes it known: see standing
+	standing *standing
 
-	mu       sync.Mutex // taken to change something by change
+	mu       *sync.Mutex // taken to change something by change
 	inFlight int
 	waiting  int
 	newest   *Placement // waiting requests, linked from the newest to the oldest
@@ -149,11 +153,12 @@ type account struct {
 	caused   caused
 }
 
-// read fills l, but for Held, and publishes it for the next reader.
+// read fills l and publishes it for the next reader.
 func (a *account) read(now, scraped int64, rank int, l *Load) {
 	l.Since, l.SinceWork = 0, 0
 	holds := always()
 	a.mu.Lock()
+	l.Held = a.held.tokens.Load()
 	if scraped == lastHeard {
 		scraped = a.judged
 	}

@@ -114,8 +114,8 @@ func (r *Placement) enter(a *account, now int64) {
 
 // leave takes the request off its present account.
 func (r *Placement) leave(now int64) {
-	r.account.drop(r, now)
 	r.account.held.remove(r.chunks, r.rest())
+	r.account.drop(r, now)
 }
 
 // unexpect ends what the index expects of the request.

@@ -11,6 +11,11 @@ import (
 // few pods change. Only pods of one rank whose circuit is closed have one; what it
 // does not cover is read under the lock.
 //
+// The ledger has one per pod ID, side by side, so that a decision walks them in the
+// order of memory. The accounts that follow each other under an ID share it and its
+// lock; epoch says whose it is, and an account writes to it only while no later one
+// has.
+//
 // Ordering. The version is odd while the words are not to be used. It and the words
 // are stored by holders of the account's lock alone: account.change makes it odd
 // before anything changes, publish makes it odd, stores the words and makes it even.
@@ -22,6 +27,7 @@ import (
 // what it could have got under the lock. It never waits and never tries again.
 type standing struct {
 	version atomic.Uint64
+	epoch   atomic.Uint64 // of the account's pod
 	// What was read holds for any scrape in [from, to) and any now in [asOf, until).
 	from, to, asOf, until atomic.Int64
 
@@ -34,6 +40,7 @@ type standing struct {
 	since     atomic.Uint64 // since the scrape, the meter's samples
 	then      atomic.Uint64 // at the scrape: in flight, waiting
 	circuit   atomic.Uint64 // errors, lost
+	held      atomic.Int64
 }
 
 // validity is for which scrapes and instants a reading holds.
@@ -44,10 +51,11 @@ func always() validity {
 	return validity{from: lastHeard + 1, to: math.MaxInt64, asOf: math.MinInt64, until: math.MaxInt64}
 }
 
-// read fills x, but for Held, from what is published; false when that does not say it.
-func (s *standing) read(now, scraped int64, x *Load) bool {
+// read fills x from what is published of the pod's account; false when that does not
+// say it.
+func (s *standing) read(epoch uint64, now, scraped int64, x *Load) bool {
 	v := s.version.Load()
-	if v&1 != 0 || scraped < s.from.Load() || scraped >= s.to.Load() || now < s.asOf.Load() || now >= s.until.Load() {
+	if v&1 != 0 || epoch != s.epoch.Load() || scraped < s.from.Load() || scraped >= s.to.Load() || now < s.asOf.Load() || now >= s.until.Load() {
 		return false
 	}
 	// Field by field: x is a place in a row, and a Load made apart would be copied.
@@ -56,6 +64,7 @@ func (s *standing) read(now, scraped int64, x *Load) bool {
 	x.Queue, x.Depth = time.Duration(max(0, s.finish.Load()-now)), x.Waiting
 	x.Since, x.SinceWork = first(since), time.Duration(s.sinceWork.Load())
 	x.PlacedAtScrape, x.AtScrape = first(then), second(then)
+	x.Held = s.held.Load()
 	x.Pace = Rate{}
 	if n := second(since); n > 0 {
 		x.Pace = paceOf(n, math.Float64frombits(s.factor.Load()), s.last.Load(), now)
@@ -72,9 +81,13 @@ func (a *account) publish(x *Load, of validity) {
 	if len(a.lanes) > 1 || x.Circuit != plain {
 		return
 	}
-	s, m := &a.standing, &a.lanes[0].meter
+	s, m := a.standing, &a.lanes[0].meter
+	if s.epoch.Load() > a.epoch {
+		return
+	}
 	v := s.version.Load() | 1
 	s.version.Store(v)
+	s.epoch.Store(a.epoch)
 	s.from.Store(of.from)
 	s.to.Store(of.to)
 	s.asOf.Store(of.asOf)
@@ -88,6 +101,7 @@ func (a *account) publish(x *Load, of validity) {
 	s.since.Store(pair(x.Since, min(m.n, paceSamples)))
 	s.then.Store(pair(x.PlacedAtScrape, x.AtScrape))
 	s.circuit.Store(pair(x.Circuit.Errors, x.Circuit.Lost))
+	s.held.Store(x.Held)
 	s.version.Store(v + 1)
 }
 
@@ -95,8 +109,9 @@ func (a *account) publish(x *Load, of validity) {
 // counts, until somebody has read the account anew.
 func (a *account) change() {
 	a.mu.Lock()
-	if v := a.standing.version.Load(); v&1 == 0 {
-		a.standing.version.Store(v + 1)
+	s := a.standing
+	if v := s.version.Load(); v&1 == 0 && s.epoch.Load() == a.epoch {
+		s.version.Store(v + 1)
 	}
 }
 

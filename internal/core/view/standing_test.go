@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // TestStandingSaysWhatTheLockWould reads accounts after random changes with and
@@ -26,7 +27,7 @@ func TestStandingSaysWhatTheLockWould(t *testing.T) {
 					scraped = lastHeard
 				}
 				var got, want Load
-				ok := a.standing.read(at, scraped, &got)
+				ok := a.standing.read(p.Epoch, at, scraped, &got)
 				a.read(at, scraped, -1, &want)
 				if !ok {
 					continue
@@ -52,7 +53,7 @@ func changeAtRandom(l *Ledger, rnd *rand.Rand, live *[]*Placement, now int64) {
 			Prefill: time.Duration(rnd.Intn(50)) * time.Millisecond, Rank: -1, Prior: prior,
 			Limits: Limits{Depth: 4, Errors: 2, Cooldown: 20 * time.Millisecond, Longest: time.Second, Probes: 1},
 		}
-		w.Nominal = w.Prefill
+		w.Nominal, w.Tokens = w.Prefill, rnd.Intn(1000)
 		*live = append(*live, l.Place(p, w, now))
 		return
 	}
@@ -87,8 +88,8 @@ func TestStandingIsOfOneMoment(t *testing.T) {
 					return
 				default:
 				}
-				if a.standing.read(0, 0, &x) && (x.InFlight != x.Waiting || x.Since != x.Waiting || int(x.SinceWork) != x.Waiting ||
-					int(x.Queue) != x.Waiting || x.AtScrape != x.Waiting || x.Circuit.Lost != x.Waiting || x.Circuit.Answered != x.Waiting) {
+				if a.standing.read(a.epoch, 0, 0, &x) && (x.InFlight != x.Waiting || x.Since != x.Waiting || int(x.SinceWork) != x.Waiting ||
+					int(x.Queue) != x.Waiting || x.AtScrape != x.Waiting || int(x.Held) != x.Waiting || x.Circuit.Lost != x.Waiting || x.Circuit.Answered != x.Waiting) {
 					t.Errorf("of two moments: %+v", x)
 					return
 				}
@@ -99,7 +100,7 @@ func TestStandingIsOfOneMoment(t *testing.T) {
 		a.mu.Lock()
 		a.lanes[0].finish = int64(i)
 		a.publish(&Load{
-			InFlight: i, Waiting: i, Since: i, SinceWork: time.Duration(i), AtScrape: i, PlacedAtScrape: i,
+			InFlight: i, Waiting: i, Since: i, SinceWork: time.Duration(i), AtScrape: i, PlacedAtScrape: i, Held: int64(i),
 			Circuit: Circuit{Errors: i, Lost: i, Answered: i},
 		}, always())
 		a.mu.Unlock()
@@ -147,5 +148,46 @@ func TestAccountUnderWriters(t *testing.T) {
 	readers.Wait()
 	if x := l.LoadSince(p, 10, 10); x.InFlight != 0 || x.Queue != 0 {
 		t.Errorf("left: %+v", x)
+	}
+}
+
+// TestStandingLayout: two cache lines each, which none shares with another.
+func TestStandingLayout(t *testing.T) {
+	var l Ledger
+	if size, at := unsafe.Sizeof(l.standings[0]), unsafe.Offsetof(l.standings); size != 128 || at != 0 {
+		t.Errorf("a standing has %d bytes, the first lies at %d; want 128 and 0", size, at)
+	}
+}
+
+// TestStandingOfAPodThatCameBack: the accounts of a pod's lives share a standing, and
+// late ends and readings of the earlier life leave no trace in what the later shows.
+func TestStandingOfAPodThatCameBack(t *testing.T) {
+	l, before, after := NewLedger(), somePod(0, 1), somePod(0, 2)
+	old := l.Place(before, seconds(1), 10)
+	account := old.account
+	l.LoadSince(before, 10, 5)
+	var x Load
+	if !l.Standing(before, 10, 5, &x) || x.InFlight != 1 {
+		t.Fatalf("before: %+v", x)
+	}
+	if l.Standing(after, 10, 5, &x) {
+		t.Errorf("a pod that came back finds its earlier account: %+v", x)
+	}
+	if x := l.LoadSince(after, 10, 5); x != (Load{}) {
+		t.Errorf("nothing was placed on it: %+v", x)
+	}
+	l.Place(after, seconds(2), 10)
+	l.Place(after, seconds(2), 10)
+	if x := l.LoadSince(after, 10, 5); x.InFlight != 2 {
+		t.Errorf("after: %+v", x)
+	}
+	account.read(10, 5, -1, &x) // by who has an old snapshot
+	old.End(11)
+	account.read(11, 5, -1, &x)
+	if !l.Standing(after, 10, 5, &x) || x.InFlight != 2 || x.Queue != 4*time.Second {
+		t.Errorf("after late ends: %+v", x)
+	}
+	if l.Standing(before, 11, 5, &x) {
+		t.Errorf("the earlier account shows: %+v", x)
 	}
 }
