@@ -294,3 +294,22 @@ func TestNarrow(t *testing.T) {
 		}
 	}
 }
+
+// What answers and is no engine: a web server, or a router in front of engines.
+func TestAdviceAboutStrangers(t *testing.T) {
+	for name, tc := range map[string]struct {
+		models []string
+		want   string
+	}{
+		"web server": {nil, "try: another address for a: something answers there that is no engine; "},
+		"router":     {[]string{"llama"}, "try: the addresses behind a: it lists models and is no engine known here"},
+	} {
+		r := &Report{Facts: []feed.Fact{
+			{Pod: "a", What: "http", OK: true}, {Pod: "a", What: "engine"}, {Pod: "a", What: "model", Models: tc.models, OK: tc.models != nil},
+			{Pod: "a", What: "metrics"}, {Pod: "a", What: "tokenize"},
+		}}
+		if got := r.next(); len(got) != 1 || !strings.HasPrefix(got[0], tc.want) {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}

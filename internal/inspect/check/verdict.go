@@ -69,6 +69,9 @@ func (r *Report) next() (hints []string) {
 			down = append(down, f.Pod)
 		case f.What == endpointsFile:
 			hints = append(hints, "try: mkdir -p the folder, and run check as the user of serve")
+		case f.What == "engine":
+			hints = append(hints, r.stranger(f.Pod))
+		case r.strange(f.Pod): // nothing else of it can be right
 		default:
 			hints = append(hints, fmt.Sprintf("try: look at %s of %s first%s", f.What, f.Pod, r.remedy(f)))
 		}
@@ -86,6 +89,19 @@ func (r *Report) next() (hints []string) {
 		return []string{"try: correct the errors first"}
 	}
 	return []string{"try: --fail-on error, if the warnings are meant so"}
+}
+
+// strange reports that a pod answers and is no engine.
+func (r *Report) strange(pod string) bool {
+	return slices.ContainsFunc(r.Facts, func(f feed.Fact) bool { return f.What == "engine" && f.Pod == pod && !f.OK && !f.Skipped })
+}
+
+// stranger is what to do about one.
+func (r *Report) stranger(pod string) string {
+	if slices.ContainsFunc(r.Facts, func(f feed.Fact) bool { return f.What == "model" && f.Pod == pod && len(f.Models) > 0 }) {
+		return fmt.Sprintf("try: the addresses behind %s: it lists models and is no engine known here, as a router or gateway does; if it is one, pods[].engine names it", pod)
+	}
+	return fmt.Sprintf("try: another address for %s: something answers there that is no engine; pods[].address is the host and port of the engine's OpenAI API", pod)
 }
 
 // remedy is the hint of the finding that says the same as a fact.
