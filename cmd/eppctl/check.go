@@ -8,9 +8,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eppctl/eppctl/internal/core/chat"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/inspect"
 	"github.com/eppctl/eppctl/internal/inspect/check"
+	"github.com/eppctl/eppctl/internal/modelsource"
 	"github.com/eppctl/eppctl/internal/serve"
 )
 
@@ -28,6 +30,7 @@ func newCheck(a *app, run func(ctx context.Context, o *checkOptions, config chec
 	if run == nil {
 		run = func(ctx context.Context, o *checkOptions, config check.Config) error {
 			o.Prober = newProber()
+			o.Hub = func() (*modelsource.Settings, error) { return modelsource.FromEnv(a.getenv) }
 			return o.Run(ctx, config, a.streams)
 		}
 	}
@@ -37,11 +40,13 @@ func newCheck(a *app, run func(ctx context.Context, o *checkOptions, config chec
 		Long: `Check the configuration, then every pod: does it answer, which engine and model
 is it, can its metrics page be read, do its event and replay ports speak ZeroMQ,
 does it tokenize, and does it say the same as the file: the names of models above
-all. The folder of the endpoints file must be writable. One line per fact.`,
+all. The folder of the endpoints file must be writable, and the tokenizer of each
+model is loaded as serve loads it: a name of the hub is asked for there, and fetched
+into the cache (HF_HOME). One line per fact.`,
 		Example: `  # before a start, or in CI
   eppctl check --config eppctl.yaml
 
-  # the file alone, nothing is dialled
+  # the file and the tokenizers that are here, nothing is dialled
   eppctl check --config eppctl.yaml --config-only
 
   # two pods, for a script
@@ -76,7 +81,7 @@ all. The folder of the endpoints file must be writable. One line per fact.`,
 	}
 	configFlag(cmd, &o.config)
 	f := cmd.Flags()
-	f.BoolVar(&o.ConfigOnly, "config-only", false, "only read the file")
+	f.BoolVar(&o.ConfigOnly, "config-only", false, "only read files, dial nothing")
 	f.DurationVar(&o.Timeout, "timeout", checkTimeout, "for one pod")
 	f.StringVarP(&o.Format, "output", "o", "table", "table, json, yaml")
 	f.StringVar(&o.FailOn, "fail-on", "warning", "mildest finding that makes the exit code 3: warning, error")
@@ -90,8 +95,23 @@ func compared(cfg *serve.Config, pods []pod.Spec) check.Config {
 	c := check.Config{Path: cfg.Path, Pods: pods, Fleet: cfg.Pods, Whole: len(pods) == len(cfg.Pods), EndpointsFile: cfg.Envoy.EndpointsFile}
 	for _, m := range cfg.Models {
 		c.Models = append(c.Models, check.Model{Name: m.Name, Aliases: m.Aliases, Adapters: m.Adapters})
+		if m.Tokenizer.Loads() {
+			c.Tokenizers = append(c.Tokenizers, source(m))
+		}
 	}
 	return c
+}
+
+// source is where a model's native tokenizer comes from. Pods that are not asked yet
+// are taken for vLLM: whose chats they prepare decides no loading.
+func source(m serve.Model) check.Tokenizer {
+	engine := chat.VLLM
+	if m.Tokenizer.Engine == "sglang" {
+		engine = chat.SGLang
+	}
+	o, err := m.Tokenizer.Options(engine)
+	must(err) // of a time zone, which the file was checked for
+	return check.Tokenizer{Model: m.Name, Source: m.Tokenizer.Source, Revision: m.Tokenizer.Revision, Options: o}
 }
 
 // choose picks the named pods, all of them without a name.

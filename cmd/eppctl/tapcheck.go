@@ -106,7 +106,7 @@ func (o *tapOptions) compare(a *app) error {
 	}
 	pods = slices.DeleteFunc(slices.Clone(pods), func(p pod.Spec) bool { return !o.Filter.AdmitsPod(p.Name) })
 	o.check.config = compared(cfg, pods)
-	o.check.config.EndpointsFile = "" // serve's, not the streams'
+	o.check.config.EndpointsFile, o.check.config.Tokenizers = "", nil // serve's, not the streams'
 	return nil
 }
 

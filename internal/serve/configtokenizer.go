@@ -87,8 +87,8 @@ func (t *Tokenizer) order() []string {
 	return t.Order
 }
 
-// native reports whether there is a native tokenizer to be loaded.
-func (t *Tokenizer) native() bool {
+// Loads reports whether there is a native tokenizer to be loaded.
+func (t *Tokenizer) Loads() bool {
 	return t.Source != "" && t.Native != "off" && slices.Contains(t.order(), byNative)
 }
 

@@ -176,7 +176,7 @@ func (n *nativeTokenizer) load(ctx context.Context, engine chat.Engine) (*models
 	if place.Stale != nil {
 		n.log.Warn("the hub could not be asked; the cached tokenizer is taken", "err", place.Stale)
 	}
-	o, err := n.config.options(engine)
+	o, err := n.config.Options(engine)
 	if err != nil {
 		return nil, err
 	}
@@ -189,8 +189,8 @@ func (n *nativeTokenizer) load(ctx context.Context, engine chat.Engine) (*models
 	return modelsource.Watch(place, o, 0, n.changed)
 }
 
-// options are what a section says about the engine.
-func (t *Tokenizer) options(engine chat.Engine) (modelsource.Options, error) {
+// Options are what a section says about the engine.
+func (t *Tokenizer) Options(engine chat.Engine) (modelsource.Options, error) {
 	o := modelsource.Options{
 		Engine: engine, SHA256: t.SHA256, TokenizerMode: t.Mode, Cache: int(t.Cache),
 		TemplateFile: t.ChatTemplate, ContentFormat: chat.FormatOf(t.ContentFormat),

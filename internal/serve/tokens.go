@@ -140,7 +140,7 @@ func (t *tokens) link(m *Model, name string) (l prompt.Link, ok bool) {
 	chats := m.Tokenizer.Chat
 	switch name {
 	case byNative:
-		if !m.Tokenizer.native() {
+		if !m.Tokenizer.Loads() {
 			return l, false
 		}
 		l = prompt.Link{Provider: t.native(m), Deadline: t.limits.TokenizeTimeout, Computes: true}
@@ -207,7 +207,7 @@ func (t *tokens) keep(models Models) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name, n := range t.natives {
-		if m := models.Get(name); m == nil || !m.Tokenizer.native() {
+		if m := models.Get(name); m == nil || !m.Tokenizer.Loads() {
 			n.Close()
 			delete(t.natives, name)
 		}

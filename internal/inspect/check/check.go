@@ -19,6 +19,7 @@ import (
 	"github.com/eppctl/eppctl/internal/core/telemetry"
 	"github.com/eppctl/eppctl/internal/inspect"
 	"github.com/eppctl/eppctl/internal/inspect/out"
+	"github.com/eppctl/eppctl/internal/modelsource"
 )
 
 // Formats are the values of -o.
@@ -37,16 +38,18 @@ type Config struct {
 	Fleet         []pod.Spec // all of the file's; nil = Pods
 	Whole         bool       // Pods are all of the file's
 	Models        []Model
-	EndpointsFile string // "" = none
+	Tokenizers    []Tokenizer // those that serve loads
+	EndpointsFile string      // "" = none
 }
 
 // Command is one run of check.
 type Command struct {
 	Prober     Prober
-	Timeout    time.Duration // of one pod
+	Hub        func() (*modelsource.Settings, error) // where Config.Tokenizers are looked for
+	Timeout    time.Duration                         // of one pod
 	Format     string
 	FailOn     string // "error" or "warning": the mildest severity that makes the answer no
-	ConfigOnly bool   // nothing is dialled, nothing is written
+	ConfigOnly bool   // nothing is dialled, nothing is written; files that are here are read
 	Listen     *Listening
 }
 
@@ -74,6 +77,7 @@ func (c *Command) Run(ctx context.Context, config Config, s *out.Streams) error 
 		Facts: []feed.Fact{}, Findings: []feed.Finding{},
 	}
 	var probed []feed.Probed
+	r.Facts = append(r.Facts, c.tokenizers(ctx, config.Tokenizers)...)
 	if !c.ConfigOnly {
 		r.folder(config.EndpointsFile)
 		probed = c.probe(ctx, config.Pods, s)

@@ -69,6 +69,8 @@ func (r *Report) next() (hints []string) {
 			down = append(down, f.Pod)
 		case f.What == endpointsFile:
 			hints = append(hints, "try: mkdir -p the folder, and run check as the user of serve")
+		case f.What == tokenizer:
+			hints = append(hints, "try: models[].tokenizer.source is to be a folder with the model's tokenizer files, or a name that the hub has")
 		case f.What == "engine":
 			hints = append(hints, r.stranger(f.Pod))
 		case r.strange(f.Pod): // nothing else of it can be right
