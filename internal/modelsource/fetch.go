@@ -96,7 +96,7 @@ func (s *Settings) fetchFile(ctx context.Context, name, commit, file string) err
 			}
 		}
 		if err := s.link(name, commit, file, filepath.Base(blob)); err != nil {
-			return &Error{Kind: Failed, What: at, Why: err.Error(), Hint: "HF_HUB_CACHE names another cache folder", Err: err}
+			return &Error{Kind: Failed, What: at, Why: err.Error(), Hint: "HF_HOME or HF_HUB_CACHE names another cache folder, which this user can write to", Err: err}
 		}
 		return nil
 	})
@@ -238,5 +238,5 @@ func (d *download) wrong(kind Kind, why string) error {
 }
 
 func (d *download) local(err error) error {
-	return &Error{Kind: Failed, What: d.blob, Why: err.Error(), Hint: "HF_HUB_CACHE names another cache folder", Err: err}
+	return &Error{Kind: Failed, What: d.blob, Why: err.Error(), Hint: "HF_HOME or HF_HUB_CACHE names another cache folder, which this user can write to", Err: err}
 }

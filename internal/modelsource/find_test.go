@@ -263,6 +263,17 @@ func TestFromEnv(t *testing.T) {
 			t.Errorf("%v: %+v, %v", c.env, s, err)
 		}
 	}
+	// Without a home there is no cache: not one wherever the process was started.
+	s, err := FromEnv(func(string) string { return "" })
+	if err != nil || s.Cache != "" {
+		t.Fatalf("without HOME: %+v, %v", s, err)
+	}
+	if _, err := find(t, s, modelName, ""); err == nil || !strings.Contains(err.Error(), "HF_HOME") {
+		t.Errorf("without HOME: %v", err)
+	}
+	if s, err := FromEnv(func(k string) string { return map[string]string{"HF_HOME": hf}[k] }); err != nil || s.Cache != hf+"/hub" || s.Token != "hf_file" {
+		t.Errorf("HF_HOME without HOME: %+v, %v", s, err)
+	}
 	for _, bad := range []string{"ftp://x", "x", "http://", "https://user:pw@x", "https://x?y"} {
 		if _, err := FromEnv(func(k string) string { return map[string]string{"HF_ENDPOINT": bad}[k] }); err == nil || strings.Contains(err.Error(), "pw") {
 			t.Errorf("HF_ENDPOINT=%s: %v", bad, err)

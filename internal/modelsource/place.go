@@ -35,13 +35,20 @@ func (s *Settings) Find(ctx context.Context, name, revision string) (*Place, err
 		return &Place{Name: name, Dir: name}, nil
 	}
 	if strings.HasPrefix(name, "/") || strings.HasPrefix(name, ".") || strings.HasPrefix(name, "~") {
-		return nil, &Error{Kind: Missing, What: "model folder " + clip(name), Why: "there is no such folder"}
+		return nil, &Error{Kind: Missing, What: "model folder " + clip(name), Why: "there is no such folder",
+			Hint: "name a folder with the model's tokenizer files, which this user can read, or a name of the hub"}
 	}
 	if revision == "" {
 		revision = "main"
 	}
 	if err := errors.Join(CheckName(name), CheckRevision(revision)); err != nil {
 		return nil, err
+	}
+	if s.Cache == "" {
+		return nil, &Error{
+			Kind: Failed, What: "model " + name, Why: "there is no folder for the hub's files: neither HOME nor HF_HOME is set",
+			Hint: "set HF_HOME to a folder that this user can write to, such as /var/lib/eppctl/hf",
+		}
 	}
 	if s.Offline {
 		return s.cached(name, revision)

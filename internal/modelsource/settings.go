@@ -12,7 +12,7 @@ import (
 // Settings say where models are looked for. They are not changed by their methods,
 // which may be called from any goroutine.
 type Settings struct {
-	Cache    string // the hub's cache folder
+	Cache    string // the hub's cache folder; "" = there is none, and folders alone can be had
 	Endpoint string // the hub, "https://huggingface.co"
 	Token    string // for gated and private models, never told to another host
 	Offline  bool   // the hub is not asked
@@ -53,6 +53,9 @@ func FromEnv(getenv func(string) string) (*Settings, error) {
 	}
 	user := getenv("HOME")
 	folder := func(v string, fallback ...string) string {
+		if v == "" && fallback[0] == "" { // a relative one would be wherever the process was started
+			return ""
+		}
 		if v == "" {
 			return filepath.Join(fallback...)
 		}

@@ -154,6 +154,7 @@ func TestImage(t *testing.T) {
 		OCIv1 struct {
 			Config struct {
 				User         string
+				Env          []string
 				Entrypoint   []string
 				ExposedPorts map[string]struct{}
 			}
@@ -165,6 +166,9 @@ func TestImage(t *testing.T) {
 	c := inspected.OCIv1.Config
 	if c.User != "65532:65532" || !slices.Equal(c.Entrypoint, []string{"/usr/bin/eppctl"}) {
 		t.Errorf("it starts %q as %q", c.Entrypoint, c.User)
+	}
+	if want := "HF_HOME=/var/lib/eppctl/hf"; !slices.Contains(c.Env, want) { // its user has no home
+		t.Errorf("its variables are %q, want %q among them", c.Env, want)
 	}
 	if got, want := slices.Sorted(maps.Keys(c.ExposedPorts)), []string{"9002/tcp", "9003/tcp", "9090/tcp"}; !slices.Equal(got, want) {
 		t.Errorf("it exposes %q, want %q", got, want)
