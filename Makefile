@@ -28,8 +28,10 @@ build: ## build bin/eppctl, one static file
 PLATFORM ?= linux/$(shell go env GOARCH)
 CONTEXT  ?= out/image
 IMAGE    ?= eppctl:$(VERSION)
-image: image-context ## build the container image IMAGE for PLATFORM, with buildah (apt-get, as root)
-	@buildah=$$(scripts/debian.sh buildah) && "$$buildah" build --platform $(PLATFORM) --tag $(IMAGE) --file Dockerfile $(CONTEXT)
+LATEST   ?= eppctl:latest
+image: image-context ## build the container image IMAGE, also called LATEST, for PLATFORM, with buildah (apt-get, as root)
+	@buildah=$$(scripts/debian.sh buildah) && "$$buildah" build --platform $(PLATFORM) --tag $(IMAGE) --tag $(LATEST) --file Dockerfile $(CONTEXT)
+	@echo "image: $(IMAGE), $(LATEST)"
 
 image-context: ## lay out what Dockerfile copies into CONTEXT, for another builder
 	@mkdir -p $(CONTEXT)/out
