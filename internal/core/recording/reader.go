@@ -9,12 +9,14 @@ import (
 	"hash/crc32"
 	"io"
 	"strings"
+	"time"
 )
 
 // Reader reads a recording. Not for concurrent use.
 type Reader struct {
 	r       *bufio.Reader
 	header  Header
+	begun   int64 // ns, as the header says; 0 = it does not, or of a copy
 	pods    map[uint16]*Pod
 	offset  int64 // of the next record
 	unknown uint64
@@ -59,6 +61,9 @@ func (r *Reader) begin() error {
 	if err := json.Unmarshal(text, &r.header); err != nil {
 		return r.fail(ErrDamaged, "the header is not read: "+err.Error())
 	}
+	if at, err := time.Parse(time.RFC3339Nano, r.header.Begun); err == nil && !strings.HasPrefix(r.header.Source, SourceRecording) {
+		r.begun = at.UnixNano()
+	}
 	r.offset = int64(prefixBytes + 4 + int(n))
 	return nil
 }
@@ -96,9 +101,18 @@ func (r *Reader) Next() (*Record, error) {
 		if rec.Type == TypeAccount {
 			r.ended = io.EOF
 		}
+		r.clamp(rec)
 		return rec, nil
 	}
 	return nil, r.ended
+}
+
+// clamp keeps a recording from beginning before it did: what stood already when it
+// was begun, a connection of hours ago, is told at its begin.
+func (r *Reader) clamp(rec *Record) {
+	if rec.At > 0 && Stands(rec) {
+		rec.At = max(rec.At, r.begun)
+	}
 }
 
 // body reads type and body of the next record.

@@ -111,12 +111,16 @@ type Notice struct {
 	Outcome string `json:"outcome,omitempty"`
 }
 
+// SourceRecording begins the Source of a copy: its records keep the times they had, all
+// of them before it was begun.
+const SourceRecording = "recording "
+
 // Header begins a recording.
 type Header struct {
 	Program  string          `json:"program"`           // that wrote it: "eppctl 0.3.0"
 	Host     string          `json:"host,omitempty"`    // it ran on
 	Begun    string          `json:"begun"`             // RFC 3339
-	Source   string          `json:"source"`            // "engines", "serve HOST:PORT", …
+	Source   string          `json:"source"`            // "engines", "serve HOST:PORT", SourceRecording and files, …
 	Filters  []string        `json:"filters,omitempty"` // what was left out on purpose; empty = nothing
 	Complete bool            `json:"complete"`          // false; the account at the end says so
 	Extra    json.RawMessage `json:"extra,omitempty"`

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/eppctl/eppctl/internal/core/recording"
 )
@@ -49,7 +50,7 @@ var account = []byte(`{"kind":"Account"}`)
 func written(t testing.TB, records []*recording.Record) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	w, err := recording.NewWriter(&b, recording.Header{Program: "test", Begun: "2026-11-29T11:42:07Z"})
+	w, err := recording.NewWriter(&b, recording.Header{Program: "test", Begun: "1970-01-01T00:00:00Z"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,4 +298,62 @@ func FuzzReader(f *testing.F) {
 			t.Errorf("%d messages came back as %d, or other ones", len(frames(records)), len(frames(got)))
 		}
 	})
+}
+
+// What stood before a recording was begun is told at its begin: no reader takes the
+// age of a connection for a part of the recording. What came is as it came.
+func TestStoodBefore(t *testing.T) {
+	begun := time.Date(2026, 11, 29, 11, 42, 7, 5, time.UTC)
+	old, late := begun.Add(-time.Hour).UnixNano(), begun.Add(time.Second).UnixNano()
+	stood := []*recording.Record{
+		{Type: recording.TypeNotice, Pod: podA, Notice: recording.Notice{Kind: recording.Up}},
+		{Type: recording.TypeNotice, Pod: podA, Notice: recording.Notice{Kind: recording.Down}},
+		{Type: recording.TypeSpec, Pod: podA, Body: []byte(`{"address":"h:1"}`)},
+		{Type: recording.TypeState, Pod: podA, Body: []byte(`{"state":"live"}`)},
+	}
+	came := []*recording.Record{
+		{Type: recording.TypeNotice, Pod: podA, Notice: recording.Notice{Kind: recording.Gap}},
+		{Type: recording.TypeFrame, Pod: podA, Parts: [][]byte{{1}}},
+	}
+	for _, c := range []struct {
+		source      string
+		begun       string
+		at          int64
+		stood, came int64
+	}{
+		{"", begun.Format(time.RFC3339Nano), old, begun.UnixNano(), old},
+		{"", begun.Format(time.RFC3339Nano), late, late, late},
+		{"", begun.Format(time.RFC3339Nano), 0, 0, 0}, // no time is told
+		{"", "", old, old, old},
+		{recording.SourceRecording + "a.eptap", begun.Format(time.RFC3339Nano), old, old, old},
+		{"", "yesterday", old, old, old},
+	} {
+		var b bytes.Buffer
+		w, err := recording.NewWriter(&b, recording.Header{Source: c.source, Begun: c.begun})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range append(stood, came...) {
+			r.At = c.at
+			if err := w.Write(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := w.Close(account); err != nil {
+			t.Fatal(err)
+		}
+		got, _, err := readAll(b.Bytes())
+		if !errors.Is(err, io.EOF) || len(got) != 1+len(stood)+len(came)+1 {
+			t.Fatalf("%v, %d records", err, len(got))
+		}
+		for i, r := range got[1 : len(got)-1] {
+			want := c.stood
+			if i >= len(stood) {
+				want = c.came
+			}
+			if r.At != want {
+				t.Errorf("%q begun %q, %d: record %d is of %d, want %d", c.source, c.begun, c.at, i, r.At, want)
+			}
+		}
+	}
 }

@@ -43,7 +43,7 @@ type File struct {
 	heard   bool // it holds what came from engines
 }
 
-func (f *File) String() string { return "recording " + strings.Join(f.Paths, ", ") }
+func (f *File) String() string { return recording.SourceRecording + strings.Join(f.Paths, ", ") }
 
 // Unknown counts the records of unknown types that were passed over. It may be
 // called from any goroutine.
