@@ -135,6 +135,13 @@ func TestRead(t *testing.T) {
 			t.Errorf("notes lack %q:\n%s", want, notes)
 		}
 	}
+	const fix = "eppctl envoy-config --response-body streamed"
+	if strings.Contains(notes, fix) {
+		t.Errorf("one answer was seen, so Envoy shows them:\n%s", notes)
+	}
+	if unseen := strings.Join(read(t, Ask{}, a.source(false)).Notes(), "\n"); !strings.Contains(unseen, "2 of 2 answers were not seen") || !strings.Contains(unseen, fix) {
+		t.Errorf("no answer was seen, for which there is a cause and a cure:\n%s", unseen)
+	}
 	if r = read(t, Ask{Model: "other"}, a.source(false)); len(r.Requests) != 1 || r.OtherModels != 3 {
 		t.Errorf("--model: %+v", r)
 	}

@@ -150,6 +150,9 @@ func (r *Recording) Notes() (list []string) {
 	add(unhashed, "%d of %d prompts had no token ids: their length is an estimate, and nothing of them is shared", unhashed, n)
 	add(n-seen, "the lengths of %d of %d answers were not seen: taken as %d tokens, %s", n-seen, n, mean,
 		map[bool]string{true: "the mean of the others", false: "the mean of the Mooncake conversation trace"}[seen > 0])
+	if seen == 0 && n > 0 {
+		list = append(list, "an answer's length stands in its body, which serve is shown by an Envoy configured so: eppctl envoy-config --response-body streamed")
+	}
 	add(r.OtherModels, "%d decisions for other models than %q are left out; --model chooses", r.OtherModels, r.Model)
 	add(r.Refused, "%d requests were refused, and are left out", r.Refused)
 	add(int(r.Dropped), "%d records were dropped while recording", r.Dropped)
