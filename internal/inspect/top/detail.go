@@ -74,11 +74,20 @@ func (t *lines) identity(r *podRow) {
 func (t *lines) flow(d *drawing, r *podRow) {
 	b := &r.Breaker
 	t.add("RATES", plain(r.picks.String()+" picks/s"), plain("share "+percent(r.share.v, r.share.ok)+"%"),
-		plain(fmt.Sprintf("%s picks since it joined", amount(float64(r.Served.Picks)))))
-	t.add("LOAD", plain("engine: waiting "+number(r.Telemetry.Waiting)+", running "+number(r.Telemetry.Running)),
-		plain(fmt.Sprintf("ours: in flight %d, before the first byte %d", r.Load.InFlight, r.Load.Waiting)),
-		plain("queue "+long(millis(r.Load.QueueMs))), plain("holds "+amount(float64(r.Load.HeldTokens))+" prompt tokens"))
+		plain(r.placed(amount(float64(r.Served.Picks)))+" picks since it joined"))
+	t.add("LOAD", append([]cell{plain("engine: waiting " + number(r.Telemetry.Waiting) + ", running " + number(r.Telemetry.Running))}, ownLoad(r)...)...)
 	t.add("BREAKER", text(dim, closed(b)), breakerCell(d, r), plain(fmt.Sprintf("opens at %d before the first byte", b.Limit)), plain(fmt.Sprintf("server errors in a row: %d", b.Errors)))
+}
+
+// ownLoad is what the picker has placed on a pod, by its own account.
+func ownLoad(r *podRow) []cell {
+	if !r.ours {
+		return []cell{plain("ours: " + unknown)}
+	}
+	return []cell{
+		plain(fmt.Sprintf("ours: in flight %d, before the first byte %d", r.Load.InFlight, r.Load.Waiting)),
+		plain("queue " + long(millis(r.Load.QueueMs))), plain("holds " + amount(float64(r.Load.HeldTokens)) + " prompt tokens"),
+	}
 }
 
 func closed(b *view.PodBreak) string {
@@ -131,7 +140,7 @@ func (t *lines) streams(d *drawing, r *podRow) {
 
 // rankLoad is what we placed on a rank, where the pod has several.
 func rankLoad(r *podRow, x *view.Rank) cell {
-	if len(r.Ranks) < 2 {
+	if len(r.Ranks) < 2 || !r.ours {
 		return ""
 	}
 	return plain(fmt.Sprintf("in flight %d, before the first byte %d, queue %s", x.Load.InFlight, x.Load.Waiting, long(millis(x.Load.QueueMs))))
@@ -176,7 +185,7 @@ func names(list []string) string {
 func (t *lines) hardware(d *drawing, r *podRow) {
 	v := r.Telemetry.Device
 	if v == nil {
-		t.add("HARDWARE", text(dim, "? no exporter tells of it (scrape.devices)"))
+		t.add("HARDWARE", text(dim, "? no exporter tells of it (scrape.device_exporters)"))
 		return
 	}
 	parts := []cell{deviceCell(v), text(warn, v.Why), plain("read " + d.ago(v.AgeMs))}

@@ -76,14 +76,14 @@ func podName(d *drawing, r *podRow) cell {
 // say in. Metrics pages do not tell ranks apart.
 var rankCells = map[string]func(d *drawing, l podLine) cell{
 	"POD":   func(_ *drawing, l podLine) cell { return text(dim, fmt.Sprintf("  rank %d", l.rank.Rank)) },
-	"FLY":   func(_ *drawing, l podLine) cell { return plain(whole(l.rank.Load.InFlight)) },
-	"QUEUE": func(_ *drawing, l podLine) cell { return plain(long(millis(l.rank.Load.QueueMs))) },
+	"FLY":   func(_ *drawing, l podLine) cell { return known(l.placed(whole(l.rank.Load.InFlight))) },
+	"QUEUE": func(_ *drawing, l podLine) cell { return known(l.placed(long(millis(l.rank.Load.QueueMs)))) },
 	"TIERS": func(d *drawing, l podLine) cell { return d.stack(tiers(l.rank), d.sheet.fullest, tierWidth) },
 	"BLOCKS": func(_ *drawing, l podLine) cell {
 		b := tiers(l.rank)
 		return plain(whole(b[0] + b[1] + b[2] + b[3]))
 	},
-	"BREAKER": func(_ *drawing, l podLine) cell { return text(dim, whole(l.rank.Load.Waiting)+" waiting") },
+	"BREAKER": func(_ *drawing, l podLine) cell { return text(dim, l.placed(whole(l.rank.Load.Waiting))+" waiting") },
 	"SYNC":    func(_ *drawing, l podLine) cell { return syncCell(view.SyncLabel(l.rank.Sync, l.rank.Missing)) },
 	"EVENT":   func(d *drawing, l podLine) cell { return d.ageCell(l.rank.EventAge, false) },
 }

@@ -162,11 +162,11 @@ func (m *model) openBreakers() (n int) {
 // what the picked one held, what engines say they did not compute again.
 func (m *model) hits() string {
 	f, arrow := m.sheet.funnel, " → "
-	if s := m.sheet.Source; s == "engines" || s == "recording" {
+	if !placing(m.sheet.Snapshot) {
 		return line(m.width, head("HITS"), text(dim, "not known"), plain("engines report "+percent(f.engine.v, f.engine.ok)+"%"))
 	}
 	if f.queried <= 0 {
-		return line(m.width, head("HITS"), text(dim, "no prompt tokens in the last minute"))
+		return line(m.width, head("HITS"), text(dim, "no prompt tokens "+f.window()))
 	}
 	of := func(v float64) string { return percent(v/f.queried, true) + "%" }
 	engine := unknown
@@ -177,7 +177,7 @@ func (m *model) hits() string {
 		return plain(amount(f.queried) + tokens + arrow + best + of(f.best) + arrow + "selected " + of(f.selected) + arrow + engines + engine)
 	}
 	since := cell("")
-	if f.since {
+	if f.over == 0 {
 		since = text(dim, "since the start")
 	}
 	long := []piece{{head("HITS"), 0}, {funnel(" tokens queried", "best available ", "engines report "), 0}, {m.sheet.tokenIDs(false), 0}, {since, 0}}
@@ -187,11 +187,26 @@ func (m *model) hits() string {
 	return fitted(m.width, piece{head("HITS"), 0}, piece{funnel(" tokens", "best ", "engines "), 0}, piece{m.sheet.tokenIDs(true), 1}, piece{since, 2})
 }
 
+// window says of which time a funnel is. As long as there are frames of less than a
+// minute, nothing is known of the rest of it.
+func (f *funnel) window() string {
+	switch {
+	case f.over == 0:
+		return "since the start"
+	case f.over < shareWindow:
+		return "in the " + long(f.over) + " that top has seen"
+	}
+	return "in the last minute"
+}
+
 func (m *model) index() string {
 	s := m.sheet
 	share := part(float64(s.Index.Blocks), float64(s.Index.MaxBlocks))
 	room := fmt.Sprintf("%s/%s blocks (%s%%)", whole(s.Index.Blocks), whole(s.Index.MaxBlocks), percent(share.v, share.ok))
 	bytes := size(s.Index.Bytes)
+	if s.Index.Bytes == 0 && s.Index.Blocks > 0 {
+		bytes = unknown + " B" // they are counted by a sweep, and there was none yet
+	}
 	if s.Index.MaxBytes != nil {
 		bytes += "/" + size(*s.Index.MaxBytes)
 	}

@@ -178,7 +178,15 @@ func between(from, to *frame) pair {
 	return pair{from, to}
 }
 
-func (p pair) seconds() float64 { return p.to.got.Sub(p.from.got).Seconds() }
+// length is the time between the two; 0 = there is one.
+func (p pair) length() time.Duration {
+	if p.from == nil {
+		return 0
+	}
+	return p.to.got.Sub(p.from.got)
+}
+
+func (p pair) seconds() float64 { return p.length().Seconds() }
 
 // per is the rate of a counter, per second.
 func (p pair) per(of func(*counts) uint64) rate {

@@ -35,10 +35,10 @@ var podColumns = []column[*podRow]{
 	}},
 	{name: "WAIT", width: 5, at: lipgloss.Right, need: 2, cell: func(_ *drawing, r *podRow) cell { return known(number(r.Telemetry.Waiting)) }, less: byNumber(func(r *podRow) *float64 { return r.Telemetry.Waiting })},
 	{name: "RUN", width: 4, at: lipgloss.Right, need: 7, cell: func(_ *drawing, r *podRow) cell { return known(number(r.Telemetry.Running)) }, less: byNumber(func(r *podRow) *float64 { return r.Telemetry.Running })},
-	{name: "FLY", width: 4, at: lipgloss.Right, need: 9, cell: func(_ *drawing, r *podRow) cell { return plain(whole(r.Load.InFlight)) }, less: func(a, b *podRow) int {
+	{name: "FLY", width: 4, at: lipgloss.Right, need: 9, cell: func(_ *drawing, r *podRow) cell { return known(r.placed(whole(r.Load.InFlight))) }, less: func(a, b *podRow) int {
 		return cmp.Compare(b.Load.InFlight, a.Load.InFlight)
 	}},
-	{name: "QUEUE", width: 6, at: lipgloss.Right, need: 16, cell: func(_ *drawing, r *podRow) cell { return plain(long(millis(r.Load.QueueMs))) }, less: func(a, b *podRow) int {
+	{name: "QUEUE", width: 6, at: lipgloss.Right, need: 16, cell: func(_ *drawing, r *podRow) cell { return known(r.placed(long(millis(r.Load.QueueMs)))) }, less: func(a, b *podRow) int {
 		return cmp.Compare(b.Load.QueueMs, a.Load.QueueMs)
 	}},
 	{name: "WAITED", width: courseWidth, bar: true, need: 16, cell: func(d *drawing, r *podRow) cell {
@@ -163,7 +163,7 @@ func breakerCell(d *drawing, r *podRow) cell {
 	case b.Errors > 0:
 		return text(warn, out.Plural(b.Errors, "error"))
 	}
-	return text(dim, fmt.Sprintf("%s/%d", whole(b.Waiting), b.Limit))
+	return text(dim, fmt.Sprintf("%s/%d", r.placed(whole(b.Waiting)), b.Limit))
 }
 
 // left is what is left of a time that was so long when the frame came.

@@ -44,13 +44,14 @@ type sheet struct {
 // there is nothing to compare with.
 type funnel struct {
 	queried, best, selected float64
-	engine                  rate // share of the prompts that engines tell of
-	since                   bool // the start
+	engine                  rate          // share of the prompts that engines tell of
+	over                    time.Duration // 0 = since the start
 }
 
 // podRow is a pod, with its rates.
 type podRow struct {
 	*view.PodState
+	ours   bool // a picker counts what it places here
 	at     int  // rank among the pods by name, for stable order
 	picks  rate // per second
 	share  rate // of the picks
@@ -84,7 +85,10 @@ func newSheet(h *history, n int, s *view.Snapshot) *sheet {
 	total, hit, queried := 0.0, 0.0, 0.0
 	for i := range s.Pods {
 		r := newPodRow(&s.Pods[i], near, far)
-		r.at = i
+		r.at, r.ours = i, placing(s)
+		if !r.ours {
+			r.picks, r.share = rate{}, rate{}
+		}
 		sh.pods = append(sh.pods, r)
 		sh.states[r.State]++
 		hit, queried = hit+r.reported[0], queried+r.reported[1]
@@ -168,8 +172,20 @@ func newFunnel(p pair) funnel {
 	to := p.to.counts.hits
 	return funnel{
 		queried: grown(from.Queried, to.Queried), best: grown(from.BestAvailable, to.BestAvailable), selected: grown(from.Selected, to.Selected),
-		since: p.from == nil,
+		over: p.length(),
 	}
+}
+
+// placing reports that a snapshot is of a picker, which counts what it places. Of engines
+// that are followed without one, and of a recording, its zeros are no numbers.
+func placing(s *view.Snapshot) bool { return s.Source != "engines" && s.Source != "recording" }
+
+// placed is a number of the picker's own.
+func (r *podRow) placed(s string) string {
+	if !r.ours {
+		return unknown
+	}
+	return s
 }
 
 func part(of, all float64) rate {
