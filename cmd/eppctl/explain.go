@@ -53,7 +53,7 @@ func newExplain(a *app, run func(context.Context, *explainOptions) error) *cobra
 			if o.against != "" {
 				other, err := inspect.NewClient(o.against, o.Timeouts)
 				if err != nil {
-					return ofFlag(err, "--against")
+					return inspect.OfFlag(err, "--against")
 				}
 				return o.RunAgainst(ctx, [2]string{o.addr, o.against}, [2]explain.Asker{client, other}, a.streams)
 			}
@@ -110,8 +110,9 @@ that serve had in flight are not recorded. Text is tokenized by engines that
   eppctl explain --read before.json -o wide
   eppctl explain -f chat.json --diff before.json
 
-  # do two replicas decide alike?
-  eppctl explain -f chat.json --addr 10.0.1.1:9004 --against 10.0.1.2:9004`,
+  # do two replicas decide alike? An admin API is on loopback only: a tunnel leads to
+  # the other one, ssh -NL 9104:127.0.0.1:9004 HOST, or kubectl port-forward POD 9104:9004
+  eppctl explain -f chat.json --against 127.0.0.1:9104`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 || len(args) == 1 && args[0] != "-" {
 				return misuse(cmd, fmt.Errorf("eppctl explain: found %q; expected no argument but -", args[0]))

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -157,14 +156,4 @@ func (o *explainOptions) checkSaved(cmd *cobra.Command) error {
 		{[]string{"file", "request", "prompt", "tokens", "model", "path", "header", "subset", "request-id", "at", "config", "set", "weight", "without", "compare-engine", "against", "save", "diff"}, !saved, "cannot be used on a saved answer, which shows what was decided then"},
 		{[]string{"against", "set", "weight", "without", "show-tokens", "compare-engine"}, o.diff == "", "and --diff exclude each other"},
 	})
-}
-
-// ofFlag blames another flag than --addr for an address.
-func ofFlag(err error, flag string) error {
-	var e *inspect.Error
-	if errors.As(err, &e) {
-		e.What = strings.Replace(e.What, "--addr", flag, 1)
-		e.Hint = strings.Replace(e.Hint, "--addr", flag, 1)
-	}
-	return err
 }

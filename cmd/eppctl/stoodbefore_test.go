@@ -35,7 +35,7 @@ func oldStream(t *testing.T) string {
 	records := []*recording.Record{
 		{Type: recording.TypePod, Pod: p},
 		{Type: recording.TypeNotice, At: up, Pod: p, Notice: recording.Notice{Kind: recording.Up}},
-		{Type: recording.TypeState, At: up, Pod: p, Body: []byte(`{"state":"live"}`)},
+		{Type: recording.TypeState, At: up, Pod: p, Body: []byte(`{"state":"live","last_event":1}`)},
 	}
 	for i, after := range []time.Duration{2 * time.Second, 6 * time.Second} {
 		b := msgp.AppendFloat64(msgp.AppendArrayHeader(nil, 2), 1)
@@ -76,7 +76,10 @@ func TestRecordingsBeginWhenBegun(t *testing.T) {
 	if text, _ := run(0, "tap", "--speed", "10"); !strings.Contains(text, "11:42:06") {
 		t.Errorf("tap --speed: %q", text)
 	}
-	text, _ := run(0, "explain", "--model", "m", "--tokens", "1,2", "-o", "json", "--at", "+2s")
+	text, errs := run(0, "explain", "--model", "m", "--tokens", "1,2", "-o", "json", "--at", "+2s")
+	if !strings.Contains(errs, "before the recording began is not known: a\n") {
+		t.Errorf("a stream that was up before: %q", errs)
+	}
 	var x struct {
 		At time.Time `json:"at"`
 	}

@@ -3,7 +3,12 @@
 // serve; the types on the wire are those of the core.
 package inspect
 
-import "github.com/eppctl/eppctl/internal/core/reason"
+import (
+	"errors"
+	"strings"
+
+	"github.com/eppctl/eppctl/internal/core/reason"
+)
 
 // Kind is what an error means for the exit code. The codes themselves stand in
 // cmd/eppctl, in one table.
@@ -24,4 +29,14 @@ type Error struct {
 	Kind Kind
 	Code string // stable word: E_CONNECT, E_NO_ELIGIBLE_POD …
 	reason.Failure
+}
+
+// OfFlag blames another flag than --addr for an address.
+func OfFlag(err error, flag string) error {
+	var e *Error
+	if errors.As(err, &e) {
+		e.What = strings.ReplaceAll(e.What, "--addr", flag)
+		e.Hint = strings.ReplaceAll(e.Hint, "--addr", flag)
+	}
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -69,7 +70,7 @@ func (r *Recorded) Span() (from, to time.Time) {
 func (r *Recorded) Flaws() (list []string) {
 	if names := r.play.Midway(); len(names) > 0 {
 		const few = 3
-		text := fmt.Sprint(names[:min(len(names), few)])
+		text := strings.Join(names[:min(len(names), few)], ", ")
 		if len(names) > few {
 			text += fmt.Sprintf(" and %d more", len(names)-few)
 		}

@@ -1,5 +1,7 @@
 package pick
 
+import "math"
+
 // ExplainedWhatIf is what the decision would have been, if: the same decision over
 // the same inputs, but for those named.
 type ExplainedWhatIf struct {
@@ -92,10 +94,14 @@ func (c *Card) moved(then *Card) []ExplainedMove {
 			continue
 		}
 		for t := range terms {
-			if a.Terms[t] != b.Terms[t] {
+			if differ(a.Terms[t], b.Terms[t]) {
 				list = append(list, ExplainedMove{a.Pod.Spec.Name, terms[t].name, finite(a.Terms[t]), finite(b.Terms[t])})
 			}
 		}
 	}
 	return list
 }
+
+// differ reports that two times, in seconds, are not the same to the nanosecond: what is
+// less is of the order in which floats were added.
+func differ(a, b float64) bool { return a != b && !(math.Abs(a-b) < 1e-9) }

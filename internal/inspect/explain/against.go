@@ -60,12 +60,10 @@ func askBoth(ctx context.Context, servers [2]Asker, r inspect.Request) (x [2]*pi
 	}()
 	one(0)
 	<-done
-	for _, err := range errs {
-		if err != nil {
-			return x, err
-		}
+	if errs[0] != nil {
+		return x, errs[0]
 	}
-	return x, nil
+	return x, inspect.OfFlag(errs[1], "--against")
 }
 
 // parse reads an answer as an Explanation.

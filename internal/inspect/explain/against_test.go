@@ -111,3 +111,20 @@ func TestAgainstAnotherAddress(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestAgainstNobody: the flag to mend is the one whose address does not answer.
+func TestAgainstNobody(t *testing.T) {
+	a, _ := answer(t, decided)
+	dead, err := inspect.NewClient("unix:"+filepath.Join(t.TempDir(), "none"), inspect.Timeouts{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for flag, servers := range map[string][2]Asker{"--against": {&asker{body: a}, dead}, "--addr": {dead, &asker{body: a}}} {
+		s, _ := pipe()
+		err := (&Command{Input: Input{Prompt: "x"}, Format: "table"}).RunAgainst(t.Context(), [2]string{"a", "b"}, servers, s)
+		var e *inspect.Error
+		if !errors.As(err, &e) || e.Kind != inspect.Unreachable || e.Hint != "try: "+flag+" HOST:PORT, or "+flag+" unix:/PATH" {
+			t.Errorf("%s: %v", flag, err)
+		}
+	}
+}

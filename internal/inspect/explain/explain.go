@@ -87,8 +87,14 @@ func (c *Command) Run(ctx context.Context, server Asker, s *out.Streams) error {
 	return noPod(x)
 }
 
-// noPod is an error when nobody was picked.
+// noPod is an error when nobody was picked, or would be by what is supposed.
 func noPod(x *pick.Explanation) error {
+	if w := x.WhatIf; x.Pick.Pod != nil && w != nil && w.Pick.Pod == nil {
+		return &inspect.Error{
+			Kind: inspect.Negative, Code: "E_NO_ELIGIBLE_POD",
+			What: fmt.Sprintf("no pod would be eligible: %s", cmp.Or(deref(w.Pick.Why), w.Pick.Outcome)),
+		}
+	}
 	if x.Pick.Pod != nil {
 		return nil
 	}

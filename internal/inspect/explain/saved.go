@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/inspect"
@@ -96,6 +97,9 @@ func (c *Command) RunDiff(ctx context.Context, path string, server Asker, s *out
 			return err
 		}
 	}
+	if text := otherRequest(old, x); text != "" {
+		fmt.Fprintf(s.Err, "warn: not the same request as in %s: %s\n", out.Clean(path), out.Clean(text))
+	}
 	d := newReplicas(path, x.Source, old, x)
 	if err := c.printReplicas(s, d); err != nil {
 		return err
@@ -107,4 +111,20 @@ func (c *Command) RunDiff(ctx context.Context, path string, server Asker, s *out
 		}
 	}
 	return nil
+}
+
+// otherRequest says by what two answers are of different requests, so that what differs
+// is not of the fleet alone; "" = by nothing that they tell.
+func otherRequest(a, b *pick.Explanation) string {
+	switch {
+	case a.Model != b.Model:
+		return fmt.Sprintf("model %q there, %q here", a.Model, b.Model)
+	case deref(a.LoRA) != deref(b.LoRA):
+		return fmt.Sprintf("adapter %q there, %q here", deref(a.LoRA), deref(b.LoRA))
+	case a.TokensExact == b.TokensExact && a.Tokens != b.Tokens:
+		return fmt.Sprintf("%s there, %d here", out.Plural(a.Tokens, "token"), b.Tokens)
+	case a.Prompt != nil && b.Prompt != nil && !slices.Equal(a.Prompt.IDs, b.Prompt.IDs):
+		return "other token ids"
+	}
+	return ""
 }

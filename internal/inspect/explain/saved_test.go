@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"os"
@@ -142,4 +143,36 @@ func TestDiff(t *testing.T) {
 	}
 	text, _ = diff(waits, "json")
 	testdata.Valid(t, "replicas.json", []byte(text))
+}
+
+// TestDiffOfAnotherRequest: what differs may be of the request, which is said.
+func TestDiffOfAnotherRequest(t *testing.T) {
+	file := saved(t, func() []byte { b, _ := answer(t, decided); return b }())
+	name := "adapter"
+	for want, change := range map[string]func(*pick.Explanation){
+		"":                              func(x *pick.Explanation) { x.At = "2026-11-29T11:42:08Z" },
+		"tokens there, 7 here":          func(x *pick.Explanation) { x.Tokens = 7 },
+		`there, "other" here`:           func(x *pick.Explanation) { x.Model = "other" },
+		`adapter "" there, "adapter" h`: func(x *pick.Explanation) { x.LoRA = &name },
+	} {
+		_, x := answer(t, decided)
+		change(x)
+		b, err := json.Marshal(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, _ := pipe()
+		var errs bytes.Buffer
+		s.Err = &errs
+		if err := (&Command{Input: Input{Prompt: "x"}, Format: "table"}).RunDiff(t.Context(), file, &asker{body: b}, s); err != nil {
+			t.Error(err)
+		}
+		if text := errs.String(); !strings.Contains(text, want) || strings.Contains(text, "warn: not the same request as in "+file) != (want != "") {
+			t.Errorf("want %q: %q", want, text)
+		}
+	}
+	prompts := [2]*pick.Explanation{{Prompt: &pick.ExplainedPrompt{IDs: []uint32{1, 2}}}, {Prompt: &pick.ExplainedPrompt{IDs: []uint32{1, 3}}}}
+	if got := otherRequest(prompts[0], prompts[1]); got != "other token ids" {
+		t.Errorf("%q", got)
+	}
 }

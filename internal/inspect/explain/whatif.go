@@ -22,7 +22,11 @@ func (p *page) whatIf() {
 		}
 		p.line(label, overrideText(&w.Overrides[i]))
 	}
-	p.line("THEN", outcomeText(&p.x.Pick)+" -> "+outcomeText(&w.Pick), marginText(&w.Pick), deref(w.Pick.Why))
+	then := outcomeText(&p.x.Pick) + " -> " + outcomeText(&w.Pick)
+	if outcomeText(&p.x.Pick) == outcomeText(&w.Pick) {
+		then = outcomeText(&w.Pick) + " stays"
+	}
+	p.line("THEN", then, marginText(&w.Pick), deref(w.Pick.Why))
 	p.moved(w)
 }
 
