@@ -26,7 +26,7 @@ func TestSignalWhileReading(t *testing.T) {
 		{"replay --trace -", " ", exitInterrupted},
 		{"tap --read -", "\x89", exitOK},
 	} {
-		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
 			t.Run(tc.args+" "+sig.String(), func(t *testing.T) {
 				in, out, err := os.Pipe()
 				if err != nil {

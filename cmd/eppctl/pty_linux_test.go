@@ -147,7 +147,11 @@ func TestNothingIsAskedOfTheTerminal(t *testing.T) {
 // above would see it.
 func TestTopOnASilentTerminal(t *testing.T) {
 	dir, note := fakeTmux(t)
-	for name, keys := range map[string]string{"q": "q", "ctrl+c": "\x03"} {
+	hangUp := func(s *silent) error { return s.cmd.Process.Signal(syscall.SIGHUP) }
+	press := func(keys string) func(s *silent) error {
+		return func(s *silent) error { _, err := s.master.WriteString(keys); return err }
+	}
+	for name, end := range map[string]func(s *silent) error{"q": press("q"), "ctrl+c": press("\x03"), "hang-up": hangUp} {
 		t.Run(name, func(t *testing.T) {
 			s := onTerminal(t, []string{"TMUX=/nowhere,1,0", "PATH=" + dir}, "top", "--addr", recordedAPI(t))
 			eventuallyOK(t, "the screen", func() error {
@@ -156,7 +160,7 @@ func TestTopOnASilentTerminal(t *testing.T) {
 				}
 				return nil
 			})
-			if _, err := s.master.WriteString(keys); err != nil {
+			if err := end(s); err != nil {
 				t.Fatal(err)
 			}
 			code, text := s.wait()

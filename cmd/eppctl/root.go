@@ -108,10 +108,21 @@ func exitText() string {
 	return b.String()
 }
 
-// interruptible returns a context that the first SIGINT or SIGTERM ends, and what
-// is being read from stdin with it.
+// hangable returns a context that SIGHUP ends: the session is over, so a recording must
+// be finished and a terminal given back. nohup has it ignored, and it stays so.
+func hangable(parent context.Context) (context.Context, context.CancelFunc) {
+	if signal.Ignored(syscall.SIGHUP) {
+		return parent, func() {}
+	}
+	return signal.NotifyContext(parent, syscall.SIGHUP)
+}
+
+// interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP ends, and
+// what is being read from stdin with it.
 func (a *app) interruptible(parent context.Context) (context.Context, context.CancelFunc) {
-	ctx, stop := signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM)
+	ctx, hung := hangable(parent)
+	ctx, interrupted := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	stop := func() { interrupted(); hung() }
 	if f, ok := a.streams.In.(*os.File); ok {
 		a.streams.In = &input{ctx: ctx, file: f}
 	}

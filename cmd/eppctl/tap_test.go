@@ -107,7 +107,7 @@ func (p *tapping) accounts(n int) {
 
 // UX-18, UX-19: the account at an end from outside, and on request.
 func TestTapSignals(t *testing.T) {
-	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+	for _, end := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 		t.Run(end.String(), func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "a.eptap")
 			p := startTap(t, "--no-headers", "--write", file)

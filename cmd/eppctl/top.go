@@ -106,11 +106,12 @@ recording of tap, of which it makes a frame every --interval. < and > step.`,
 }
 
 func (o *topOptions) run(ctx context.Context, a *app) error {
-	if o.Once || o.Batch || o.Format == "jsonl" { // the screen heeds signals itself
-		c, stop := a.interruptible(ctx)
-		defer stop()
-		ctx = c
+	ends := hangable // the screen heeds the others itself
+	if o.Once || o.Batch || o.Format == "jsonl" {
+		ends = a.interruptible
 	}
+	ctx, stop := ends(ctx)
+	defer stop()
 	if len(o.read) > 0 {
 		return o.show(ctx, a.streams)
 	}

@@ -99,8 +99,8 @@ const openingGC = 400
 
 func draw(ctx context.Context, m *model, s *out.Streams) error {
 	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(s.In), tea.WithOutput(s.Out), tea.WithColorProfile(profile(s)), tea.WithFPS(framesPerSecond)).Run()
-	if errors.Is(err, tea.ErrInterrupted) {
-		return nil // SIGINT means what q does
+	if errors.Is(err, tea.ErrInterrupted) || ctx.Err() != nil {
+		return nil // SIGINT means what q does, and so does the end of the session
 	}
 	return err
 }
