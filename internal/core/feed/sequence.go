@@ -311,7 +311,7 @@ func (q *sequence) batch(seq uint64, sum uint32, now int64) (s step) {
 		if before.ok {
 			next = max(next, before.seq+1)
 		}
-		q.missed += seq - next
+		q.miss(seq - next)
 	}
 	if !q.replaying {
 		if !q.mayReplay(now) {

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -550,5 +551,18 @@ func TestSequenceHoldsItsPromise(t *testing.T) {
 				do("wait:20")
 			}
 		}
+	}
+}
+
+// TestMissedNeverGoesBack: the numbers of batches are the publisher's to choose, and a
+// counter that goes back reads as a restart.
+func TestMissedNeverGoesBack(t *testing.T) {
+	var q sequence
+	var before uint64
+	for _, n := range []uint64{3, math.MaxUint64 - 1, 7, math.MaxUint64} {
+		if q.miss(n); q.missed < before || q.missed < n {
+			t.Errorf("%d more than %d are %d", n, before, q.missed)
+		}
+		before = q.missed
 	}
 }

@@ -2,6 +2,7 @@ package feed
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/eppctl/eppctl/internal/core/reason"
 )
@@ -79,6 +80,10 @@ func (q *sequence) circumstances(cause string, now int64) (text string) {
 	return text
 }
 
+// miss counts batches that did not come live. Their numbers are the peer's to
+// choose: the count stops at the largest one rather than go back.
+func (q *sequence) miss(n uint64) { q.missed += min(n, math.MaxUint64-q.missed) }
+
 // dropped reports n live batches, the last numbered last, that our own queue
 // could not hold.
 func (q *sequence) dropped(n, last uint64, now int64) (s step) {
@@ -89,7 +94,7 @@ func (q *sequence) dropped(n, last uint64, now int64) (s step) {
 	if q.applied.ok && last <= q.applied.seq {
 		return s
 	}
-	q.missed += n
+	q.miss(n)
 	switch {
 	case q.replaying:
 		q.overflowed, q.open, q.until = true, q.history != nothing, last+1
