@@ -68,6 +68,11 @@ func TestValidateNamesTheKey(t *testing.T) {
 			}
 		}
 	})
+	large := DefaultPolicy()
+	large.Alpha = 1e300
+	if err := large.Validate(); err == nil || !strings.Contains(err.Error(), "up to 1e+15") {
+		t.Errorf("the bound above is not named: %v", err)
+	}
 	for _, depth := range []int{-1, 0, 1000} {
 		p := DefaultPolicy()
 		p.Breaker.Depth = depth

@@ -2,6 +2,7 @@ package pick
 
 import (
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -84,10 +85,18 @@ func (p *Policy) Validate() error {
 	}
 	for _, b := range bounds {
 		if !(b.v >= b.lo && b.v <= b.hi) { // also catches NaN
-			return &KeyError{Key: b.key, Value: b.v, Want: b.want}
+			return &KeyError{Key: b.key, Value: b.v, Want: b.wanted()}
 		}
 	}
 	return nil
+}
+
+// wanted names the upper bound to who is above one that goes without saying.
+func (b bound) wanted() string {
+	if b.hi >= maxSeconds && b.v > b.hi && !math.IsInf(b.v, 1) {
+		return fmt.Sprintf("%s, up to %g", b.want, b.hi)
+	}
+	return b.want
 }
 
 func (l Link) bounds(key string) []bound {
