@@ -19,7 +19,7 @@ import (
 )
 
 // hostsFile keeps the file from which Envoy takes the pool's hosts (EDS from a
-// path) equal to the fleet. Envoy watches for renames: the file is written
+// path) as the fleet is. Envoy watches for renames: the file is written
 // beside itself and moved over, so that it is never read half. One goroutine at
 // a time may call update.
 type hostsFile struct {
@@ -29,7 +29,9 @@ type hostsFile struct {
 	version int
 }
 
-// update writes the file if the fleet's addresses differ from what it holds. A
+// update writes the file if the fleet's addresses differ from what it wrote, or if
+// the file is gone: Envoy's next start needs it. What another writer puts there
+// stays, as two pickers with one file would write by turns. A
 // fleet without an address (DNS names at start, or no pods at all) writes nothing:
 // an empty list makes Envoy answer 503 where a missing file only makes it wait, and
 // the hosts of before may still serve what the picker cannot place.
@@ -41,7 +43,7 @@ func (h *hostsFile) update(set *pod.Set) error {
 	if len(cla.Endpoints[0].LbEndpoints) == 0 {
 		return nil
 	}
-	if proto.Equal(cla, h.last) {
+	if _, err := os.Stat(h.path); proto.Equal(cla, h.last) && !errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	res, err := anypb.New(cla)

@@ -70,3 +70,17 @@ func TestHostsFileIsNeverEmptied(t *testing.T) {
 		t.Errorf("%v: %s", err, after)
 	}
 }
+
+// A file that somebody removed is there again with the next look.
+func TestHostsFileComesBack(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	h := &hostsFile{path: filepath.Join(t.TempDir(), "hosts.json"), cluster: "pool"}
+	for range 2 {
+		if err := h.update(r.fleet.Pods.Snapshot()); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Remove(h.path); err != nil {
+			t.Fatal("after an update: ", err)
+		}
+	}
+}

@@ -161,12 +161,13 @@ func bounded(l net.Listener) net.Listener {
 	return netutil.LimitListener(l, httpConns)
 }
 
-// httpServer has a bound for everything a slow or hostile peer can stretch. What it
+// httpServer has a bound for everything a slow or hostile peer can stretch. A quiet
+// connection is closed soon, as it has one of httpConns; a scraper connects anew. What it
 // has to say itself goes to log.
 func httpServer(h http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-		Handler:  h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 15 * time.Second,
-		WriteTimeout: 15 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+		Handler:  h, ReadHeaderTimeout: 2 * time.Second, ReadTimeout: 15 * time.Second,
+		WriteTimeout: 15 * time.Second, IdleTimeout: 2 * time.Second, MaxHeaderBytes: 64 << 10,
 	}
 }
