@@ -59,6 +59,16 @@ func TestDemoRows(t *testing.T) {
 			}
 		}
 	}
+	if got := rows[1].Target + ", " + rows[3].Target; got != "0: met, < round robin: met" {
+		t.Errorf("targets %s", got)
+	}
+	if text := busy(rows); text != "" {
+		t.Errorf("a p99 of 10 ms: %q", text)
+	}
+	slow := demo{metrics: []byte(strings.ReplaceAll(pickerPage, `le="0.01"`, `le="0.25"`)), picked: d.robin, robin: d.picked}
+	if rows, err := slow.rows(); err != nil || busy(rows) != "\npicker p99 250 ms: the machine is too busy to compare\n" || rows[1].Target != "0: missed" || rows[2].Target != "> round robin: missed" {
+		t.Errorf("%v, %q, %+v", err, busy(rows), rows)
+	}
 	if len(want) > 0 || rows[len(rows)-1].Name != "picker_p99_ms" {
 		t.Errorf("rows lack %v", want)
 	}
