@@ -162,6 +162,20 @@ func TestParityPasses(t *testing.T) {
 	}
 }
 
+// TestParityOfPodThatIsServer: the configuration may name a pod as the server of its
+// model's tokens. It is asked once, and not over and over.
+func TestParityOfPodThatIsServer(t *testing.T) {
+	e := newTokenizingEngine(t)
+	r := newParityRig(t, e)
+	for _, end := range []string{"", "/"} {
+		r.tokens.rules().models.Get("base").Tokenize.URLs = []string{"http://" + e.addr.String() + end}
+		r.pass(24 * time.Hour)
+		if first, again := r.turn(), r.turn(); !first || again {
+			t.Errorf("%q: asked %v, and again %v", end, first, again)
+		}
+	}
+}
+
 // TestParityFails: TK-50. One other id in one probe takes the claim away, and it is
 // told which and where; what is wrong may be shown, since the text is ours.
 func TestParityFails(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/chat"
@@ -48,9 +49,10 @@ func (r *parityRound) weight() int {
 }
 
 // engines are the processes that can be asked about a model: its pods, and the
-// servers that the configuration names for its tokens.
+// servers that the configuration names for its tokens. A server that is a pod too is
+// asked as one: two rounds of one URL would each take the other for an earlier process.
 func (c *parityCheck) engines(set *pod.Set, model string) map[asked]bool {
-	all := map[asked]bool{}
+	all, pods := map[asked]bool{}, map[string]bool{}
 	generates := c.tokens.generates(model)
 	for _, p := range set.Pods {
 		if p.Target == "" || p.Draining || p.Spec.Model != model {
@@ -60,10 +62,12 @@ func (c *parityCheck) engines(set *pod.Set, model string) map[asked]bool {
 		if s := c.fleet.Telemetry.Get(p.ID).Sample; s != nil && s.ProcessStart.Known {
 			e.life = s.ProcessStart.V
 		}
-		all[e] = true
+		all[e], pods[e.url] = true, true
 	}
 	for _, url := range c.tokens.servers(model) {
-		all[asked{name: url, url: url}] = true
+		if !pods[strings.TrimRight(url, "/")] {
+			all[asked{name: url, url: url}] = true
+		}
 	}
 	return all
 }
