@@ -38,6 +38,7 @@ func TestReplay(t *testing.T) {
 		stream(nil, rp, 0, 100)
 		r := subscribe(t, to(p), rp.Addr()).start()
 		r.waitState(view.Live)
+		subscribed(t, p)
 		stream(p, rp, 100, 103)
 		r.waitOps(contiguous(0, 103))
 	})
@@ -119,6 +120,7 @@ func TestReplay(t *testing.T) {
 		rp := replayServer(t, zmtp.ReplayOptions{Keep: func(_ int, seq uint64) bool { return false }})
 		r := subscribe(t, to(p), rp.Addr()).start()
 		r.waitState(view.Live) // an engine that has published nothing
+		subscribed(t, p)
 		stream(p, rp, 5, 8)
 		r.waitOps(contiguous(5, 8))
 		r.waitState(view.Partial)
@@ -132,6 +134,7 @@ func TestReplay(t *testing.T) {
 		p := publisher(t, "127.0.0.1:0", zmtp.Options{})
 		r := subscribe(t, to(p), free(t)).start()
 		eventually(t, "failed", func() bool { return r.counters().Replays["failed"] == 1 }, nil)
+		subscribed(t, p)
 		p.Send("", 7, stored(7))
 		p.Send("", 8, cleared())
 		r.waitOps("+7 clear")

@@ -73,6 +73,7 @@ func TestStates(t *testing.T) {
 			hold <- struct{}{}
 		}
 		r.waitSync(view.Live, reason.None, "")
+		subscribed(t, p) // live by replay says nothing of the publisher, which drops what nobody asked for
 		stream(nil, rp, 10, 14)
 		stream(p, rp, 14, 15)
 		if s := r.waitSync(view.Gap, reason.Missing, ""); s.Missing != 4 || s.String() != "gap(4)" {
