@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strconv"
 	"syscall"
@@ -20,6 +21,11 @@ import (
 func program() int { return run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.Getenv) }
 
 func TestMain(m *testing.M) {
+	if os.Args[0] != "eppctl" {
+		// Where the tests run under nohup, what they start would ignore a hang-up too:
+		// only a signal that is caught here is not ignored there.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	os.Exit(testscript.RunMain(m, map[string]func() int{"eppctl": program}))
 }
 
