@@ -136,12 +136,15 @@ func TestResponseNamesTheAlias(t *testing.T) {
 			if !json.Valid(whole.body) || !bytes.HasSuffix(events.body, []byte("data: [DONE]\n\n")) {
 				t.Errorf("the response is not whole: %.300q … %.300q", whole.body, events.body)
 			}
-			page := string(fetchPage(t, "http://"+s.Listen.Metrics+"/metrics"))
-			for _, want := range []string{`what="prompt"} 400`, `what="output"} 80`, `what="queried"} 400`, `what="cached"} 192`} {
-				if want = `eppctl_engine_tokens_total{pod="sim-0",` + want; !strings.Contains(page, want) {
-					t.Errorf("the metrics page lacks %s", want)
+			eventually(t, func() error { // a client has its answer before the picker has counted it
+				page := string(fetchPage(t, "http://"+s.Listen.Metrics+"/metrics"))
+				for _, want := range []string{`what="prompt"} 400`, `what="output"} 80`, `what="queried"} 400`, `what="cached"} 192`} {
+					if want = `eppctl_engine_tokens_total{pod="sim-0",` + want; !strings.Contains(page, want) {
+						return fmt.Errorf("the metrics page lacks %s", want)
+					}
 				}
-			}
+				return nil
+			})
 			s.quiet()
 		})
 	}
