@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/eppctl/eppctl/internal/sim/freeport"
@@ -113,10 +114,20 @@ func (s *Stack) startEnvoy(addrs []string) error {
 	if err != nil {
 		return err
 	}
-	return s.Envoy.Until(patience, func() error {
-		_, err := fetch("http://" + s.envoyAdmin + "/ready")
+	return s.Envoy.Until(patience, s.asks)
+}
+
+// asks says why Envoy does not ask the picker yet: it is ready before its first health
+// check has passed where that came too early for serve, and routes by itself until the next.
+func (s *Stack) asks() error {
+	if _, err := fetch("http://" + s.envoyAdmin + "/ready"); err != nil {
 		return err
-	})
+	}
+	hosts, err := s.EnvoyHosts()
+	if want := "epp::" + s.Listen.ExtProc + "::health_flags::healthy"; err == nil && !strings.Contains(hosts, want) {
+		err = fmt.Errorf("the clusters of Envoy lack %s", want)
+	}
+	return err
 }
 
 // Close ends Envoy and the picker; the fleet stays with its owner.
