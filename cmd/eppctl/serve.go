@@ -60,10 +60,6 @@ first SIGTERM or SIGINT turns readiness off and lets open streams end, for up to
   eppctl check --config eppctl.yaml`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			log, err := o.logger(cmd, a)
-			if err != nil {
-				return err
-			}
 			if err := o.check(cmd); err != nil {
 				return err
 			}
@@ -74,6 +70,8 @@ first SIGTERM or SIGINT turns readiness off and lets open streams end, for up to
 			if o.printConfig {
 				return o.printed(cmd, cfg).print(a.streams, o.format)
 			}
+			o.Level = &slog.LevelVar{}
+			log := o.logger(a)
 			ctx, stop := serveSignals(cmd.Context(), log)
 			defer stop()
 			o.Log, o.Version, o.Reload = log, build().Version, hangups(ctx)
@@ -98,14 +96,14 @@ first SIGTERM or SIGINT turns readiness off and lets open streams end, for up to
 	f.DurationVar(&o.EndTTL, "end-ttl", 5*time.Minute, "how long a request counts as in flight when nobody tells its end")
 	f.IntVar(&o.Fallbacks, "fallbacks", 0, "further endpoints named behind the picked one")
 	f.BoolVar(&o.EmitScores, "emit-endpoint-scores", false, "add every candidate's score to the dynamic metadata")
-	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn, error")
+	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn, error; beats log_level")
 	f.StringVar(&o.logFormat, "log-format", "text", "text, json")
 	f.BoolVar(&o.printConfig, "print-config", false, "print every value in force and where it comes from, and start nothing; passwords in URLs are masked")
 	f.StringVarP(&o.format, "output", "o", "table", "of --print-config: table, json, yaml")
 	must(cmd.MarkFlagFilename("record-decisions", "eptap"))
 	enum(cmd, "request-body-mode", bodyModes)
 	enum(cmd, "end-signal", endSignals)
-	enum(cmd, "log-level", []string{"debug", "info", "warn", "error"})
+	enum(cmd, "log-level", serve.LogLevels)
 	enum(cmd, "log-format", []string{"text", "json"})
 	enum(cmd, "output", printFormats)
 	return cmd
@@ -125,6 +123,12 @@ func (o *serveOptions) check(cmd *cobra.Command) error {
 		return err
 	}
 	if err := oneOf(cmd, "output", printFormats); err != nil {
+		return err
+	}
+	if err := oneOf(cmd, "log-level", serve.LogLevels); err != nil {
+		return err
+	}
+	if err := oneOf(cmd, "log-format", []string{"text", "json"}); err != nil {
 		return err
 	}
 	if err := needs(cmd, []need{{[]string{"output"}, o.printConfig, "needs --print-config"}}); err != nil {
@@ -147,6 +151,7 @@ func (o *serveOptions) keyed() []keyedFlag {
 		{"record-decisions", "decisions.file", func(c *serve.Config) { c.Decisions.File = o.decisions }},
 		{"strict-models", "strict_models", func(c *serve.Config) { c.StrictModels = o.strictModels }},
 		{"drain-timeout", "drain_timeout", func(c *serve.Config) { c.Drain = o.drain }},
+		{"log-level", "log_level", func(c *serve.Config) { c.LogLevel = o.logLevel }},
 	}
 }
 
@@ -167,19 +172,12 @@ func (o *serveOptions) overrides(cmd *cobra.Command) []serve.Override {
 	return list
 }
 
-func (o *serveOptions) logger(cmd *cobra.Command, a *app) (*slog.Logger, error) {
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(o.logLevel)); err != nil {
-		return nil, misuse(cmd, wrongValue(cmd.Flag("log-level"), o.logLevel, "one of debug, info, warn, error"))
-	}
-	if err := oneOf(cmd, "log-format", []string{"text", "json"}); err != nil {
-		return nil, err
-	}
-	opts := &slog.HandlerOptions{Level: level}
+func (o *serveOptions) logger(a *app) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: o.Level}
 	if o.logFormat == "json" {
-		return slog.New(slog.NewJSONHandler(a.streams.Err, opts)), nil
+		return slog.New(slog.NewJSONHandler(a.streams.Err, opts))
 	}
-	return slog.New(slog.NewTextHandler(a.streams.Err, opts)), nil
+	return slog.New(slog.NewTextHandler(a.streams.Err, opts))
 }
 
 // serveSignals ends the context at the first signal and the process at the

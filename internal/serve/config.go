@@ -33,6 +33,8 @@ type Config struct {
 	StrictModels bool
 	// Drain is how long open streams may go on after the first SIGTERM.
 	Drain time.Duration
+	// LogLevel is one of LogLevels.
+	LogLevel string
 
 	overrides []Override
 	text      []byte
@@ -103,6 +105,7 @@ type file struct {
 	Decisions    Decisions     `yaml:"decisions"`
 	StrictModels bool          `yaml:"strict_models"`
 	Drain        time.Duration `yaml:"drain_timeout"`
+	LogLevel     string        `yaml:"log_level"`
 }
 
 // maxConfigBytes caps the file: a thousand pods with every key written out
@@ -137,6 +140,7 @@ func defaults() file {
 		// takes 8 KB: a quarter of a GiB is some 30,000 requests.
 		Decisions: Decisions{RotateSize: 256 << 20, Keep: 4},
 		Drain:     25 * time.Second,
+		LogLevel:  "info",
 	}
 }
 
@@ -169,7 +173,7 @@ func parseConfig(path string, text []byte, with []Override) (*Config, error) {
 	d.decode(text, &f)
 	c := &Config{
 		Path: path, Listen: f.Listen, Limits: f.Limits, Scrape: f.Scrape, Envoy: f.Envoy, Decisions: f.Decisions,
-		StrictModels: f.StrictModels, Drain: f.Drain, overrides: with, text: text,
+		StrictModels: f.StrictModels, Drain: f.Drain, LogLevel: f.LogLevel, overrides: with, text: text,
 	}
 	c.Models = d.models(f.Models)
 	c.Pods = d.pods(f.Pods, c.Models)

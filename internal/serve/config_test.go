@@ -56,14 +56,14 @@ func TestConfigFull(t *testing.T) {
 			Name: "[fd00::1]:8000", Address: "[fd00::1]:8000", Engine: pod.EngineSGLang, Role: pod.RolePrefill, Ranks: 2,
 			Events: []string{"tcp://[fd00::1]:5557", "tcp://[fd00::2]:6557"},
 		},
-		{Name: "c", Address: "vllm-c.pool.svc:8000", Role: pod.RoleDecode, Ranks: 1, Bind: "tcp://*:5600"},
+		{Name: "c", Address: "vllm-c.pool.svc:8000", Role: pod.RoleDecode, Draining: true, Ranks: 1, Bind: "tcp://*:5600"},
 		{Name: "d", Address: "vllm-d:8000", Ranks: 1, Events: []string{"tcp://vllm-d:5557"}},
 		{Name: "e", Address: "trtllm-e:8000", Engine: pod.EngineTRTLLM, Ranks: 1, Pull: 200 * time.Millisecond},
 	}
 	if !reflect.DeepEqual(c.Pods, want) {
 		t.Errorf("pods:\n got %+v\nwant %+v", c.Pods, want)
 	}
-	if !c.StrictModels || c.Drain != 40*time.Second || c.Limits.RequestBytes != 64<<20 || c.Envoy.EndpointsFile != "/run/eppctl/eds.yaml" {
+	if !c.StrictModels || c.Drain != 40*time.Second || c.LogLevel != "warn" || c.Limits.RequestBytes != 64<<20 || c.Envoy.EndpointsFile != "/run/eppctl/eds.yaml" {
 		t.Errorf("scalars: %+v", c)
 	}
 	if !slices.Equal(c.Scrape.Devices, []string{"http://10.0.0.1:9400/metrics"}) {
@@ -108,6 +108,7 @@ func TestConfigForms(t *testing.T) {
 		"empty sections":           {"models:\nlimits:\n", true},
 		"anchor and merge key":     {"pods:\n- &a {name: a, address: 'h:1', engine: vllm}\n- {<<: *a, name: b, address: 'h:2'}\n", true},
 		"cycle of anchors":         {"pods: &p [*p]\n", false},
+		"level of another log":     {"log_level: WARNING\n", false},
 		"alias of nothing":         {"pods: *nowhere\n", false},
 		"number as a name":         {"pods: [{name: 0, address: 'h:1'}]\n", true},
 		"truth as a name":          {"pods: [{name: true, address: 'h:1'}]\n", false},

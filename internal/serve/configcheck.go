@@ -6,12 +6,16 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
 var errMissing = errors.New("found nothing")
+
+// LogLevels are the values of log_level, as slog spells them in lower case.
+var LogLevels = []string{"debug", "info", "warn", "error"}
 
 // A thousand blocks are one long prompt; a thousand million are 60 GB.
 const minBlocks, maxBlocks = 1000, 1_000_000_000
@@ -57,6 +61,9 @@ func (d *decoder) check(c *Config) {
 	d.within("decisions.rotate_size", c.Decisions.RotateSize, 1<<20, 1<<40)
 	if c.Decisions.Keep < 1 || c.Decisions.Keep > 1000 {
 		d.bad("decisions.keep", found(c.Decisions.Keep), "1 to 1000 files", "")
+	}
+	if !slices.Contains(LogLevels, c.LogLevel) {
+		d.bad("log_level", fmt.Sprintf("found %q", clip(c.LogLevel)), "one of "+strings.Join(LogLevels, ", "), didYouMean(c.LogLevel, LogLevels))
 	}
 	if c.Envoy.EndpointsFile != "" {
 		if c.Envoy.Cluster == "" {

@@ -22,6 +22,7 @@ type podEntry struct {
 	Address     string        `yaml:"address"`
 	Engine      string        `yaml:"engine"`
 	Role        string        `yaml:"role"`
+	Draining    bool          `yaml:"draining"`
 	Model       string        `yaml:"model"`
 	Adapters    []string      `yaml:"adapters"`
 	Ranks       int           `yaml:"ranks"`
@@ -98,7 +99,7 @@ func (d *decoder) pods(entries []podEntry, models Models) []pod.Spec {
 
 func (d *decoder) pod(e podEntry, key string, models Models) pod.Spec {
 	s := pod.Spec{
-		Name: e.Name, Address: e.Address, Model: e.Model, Adapters: e.Adapters,
+		Name: e.Name, Address: e.Address, Draining: e.Draining, Model: e.Model, Adapters: e.Adapters,
 		Ranks: e.Ranks, Metrics: e.Metrics, MaxCPULoRAs: e.MaxCPULoRAs, MaxContext: e.MaxContext, BlockSize: e.BlockSize,
 		Device: e.Device, PrefillRate: e.Rate,
 	}

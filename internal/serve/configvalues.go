@@ -69,7 +69,7 @@ func (c *Config) Values() []Value {
 // inForce is the configuration in the layout of the file.
 func (c *Config) inForce() file {
 	f := c.file
-	f.Listen, f.Limits, f.Scrape, f.Envoy, f.Decisions, f.StrictModels, f.Drain = c.Listen, c.Limits, c.Scrape, c.Envoy, c.Decisions, c.StrictModels, c.Drain
+	f.Listen, f.Limits, f.Scrape, f.Envoy, f.Decisions, f.StrictModels, f.Drain, f.LogLevel = c.Listen, c.Limits, c.Scrape, c.Envoy, c.Decisions, c.StrictModels, c.Drain, c.LogLevel
 	if f.Weights.Preset == "" {
 		f.Weights.Preset = "pool"
 	}

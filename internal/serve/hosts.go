@@ -64,8 +64,8 @@ func (h *hostsFile) update(set *pod.Set) error {
 	return nil
 }
 
-// assignment lists each address once, in order of pod ID; draining pods stay, as
-// their running requests may be retried by nobody else's choice but Envoy's.
+// assignment lists each address once, in order of pod ID. Draining pods stay, as
+// what they run goes on; Envoy places nothing new there of its own accord either.
 func (h *hostsFile) assignment(set *pod.Set) *endpointv3.ClusterLoadAssignment {
 	group := &endpointv3.LocalityLbEndpoints{}
 	seen := map[netip.AddrPort]bool{}
@@ -74,19 +74,23 @@ func (h *hostsFile) assignment(set *pod.Set) *endpointv3.ClusterLoadAssignment {
 			continue
 		}
 		seen[p.Addr] = true
-		group.LbEndpoints = append(group.LbEndpoints, lbEndpoint(p.Addr))
+		group.LbEndpoints = append(group.LbEndpoints, lbEndpoint(p))
 	}
 	return &endpointv3.ClusterLoadAssignment{ClusterName: h.cluster, Endpoints: []*endpointv3.LocalityLbEndpoints{group}}
 }
 
-func lbEndpoint(a netip.AddrPort) *endpointv3.LbEndpoint {
+func lbEndpoint(p *pod.Pod) *endpointv3.LbEndpoint {
 	socket := &corev3.SocketAddress{
-		Address:       a.Addr().String(),
-		PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(a.Port())},
+		Address:       p.Addr.Addr().String(),
+		PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(p.Addr.Port())},
 	}
-	return &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
+	e := &endpointv3.LbEndpoint{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
 		Address: &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: socket}},
 	}}}
+	if p.Spec.Draining {
+		e.HealthStatus = corev3.HealthStatus_DRAINING
+	}
+	return e
 }
 
 // replaceFile writes content beside path and renames it over: readers see the

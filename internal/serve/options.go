@@ -26,6 +26,8 @@ type Options struct {
 	Version Version
 	// Log is where serve writes; nil = nothing.
 	Log *slog.Logger
+	// Level, when not nil, follows the configuration's log_level: Log's handler heeds it.
+	Level *slog.LevelVar
 	// Reload asks for a look at the config file at once (SIGHUP); may be nil.
 	Reload <-chan struct{}
 	// Ready, when not nil, is called once with the addresses listened at.
@@ -67,4 +69,12 @@ func (o Options) check() (Options, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return o, nil
+}
+
+// follow sets the level of the log.
+func (o *Options) follow(level string) {
+	var l slog.Level
+	if o.Level != nil && l.UnmarshalText([]byte(level)) == nil { // the configuration was checked
+		o.Level.Set(l)
+	}
 }

@@ -55,7 +55,7 @@ func TestOutcomeWhenAllAreLeftOut(t *testing.T) {
 			}
 			place(r, pick.DefaultPolicy().Breaker.Start)
 		}, status: 200, why: "all-starting"},
-		{filter: pick.Draining, do: func(r *rig) { r.fleet.Pods.Update(r.pod("a").ID, func(p *pod.Pod) { p.Draining = true }) }, status: 503, why: "no-eligible-pod"},
+		{filter: pick.Draining, do: func(r *rig) { r.fleet.Pods.Update(r.pod("a").ID, func(p *pod.Pod) { p.Spec.Draining = true }) }, status: 503, why: "no-eligible-pod"},
 		{filter: pick.OtherModel, spec: func(s *pod.Spec) { s.Model = "other" }, status: 503, why: "no-eligible-pod"},
 		{filter: pick.OtherRole, spec: func(s *pod.Spec) { s.Role = pod.RolePrefill }, status: 503, why: "no-eligible-pod"},
 		{filter: pick.NoAdapter, spec: func(s *pod.Spec) { s.Adapters = []string{} }, model: "ad", status: 503, why: "no-eligible-pod"},

@@ -55,7 +55,7 @@ func (c *parityCheck) engines(set *pod.Set, model string) map[asked]bool {
 	all, pods := map[asked]bool{}, map[string]bool{}
 	generates := c.tokens.generates(model)
 	for _, p := range set.Pods {
-		if p.Target == "" || p.Draining || p.Spec.Model != model {
+		if p.Target == "" || p.Spec.Draining || p.Spec.Model != model {
 			continue
 		}
 		e := asked{name: p.Spec.Name, url: "http://" + p.Target, is: p.Spec.Engine, epoch: p.Epoch, generates: generates}

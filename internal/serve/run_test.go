@@ -37,6 +37,7 @@ type process struct {
 	config string
 	eds    string
 	log    *testdata.Buffer
+	level  slog.LevelVar
 	stop   context.CancelFunc
 	ended  chan error
 	conn   *grpc.ClientConn
@@ -83,7 +84,7 @@ func launch(t *testing.T, engines int, edit func(string) string) *process {
 	p.stop = cancel
 	ready := make(chan Addresses, 1)
 	go func() {
-		p.ended <- Run(ctx, c, Options{Log: slog.New(slog.NewTextHandler(p.log, nil)), Reload: p.reload, Ready: func(a Addresses) { ready <- a }})
+		p.ended <- Run(ctx, c, Options{Log: slog.New(slog.NewTextHandler(p.log, nil)), Level: &p.level, Reload: p.reload, Ready: func(a Addresses) { ready <- a }})
 	}()
 	t.Cleanup(p.close)
 	select {
@@ -325,6 +326,16 @@ func TestReload(t *testing.T) {
 		p.write(strings.Replace(string(text), "zwei", "two", 1))
 		p.reload <- struct{}{}
 		waitFor(t, "the new pod", func() bool { return pods() == "sim-0 two" })
+	})
+	t.Run("level of the log", func(t *testing.T) {
+		for _, want := range []slog.Level{slog.LevelDebug, slog.LevelError} {
+			p.write(string(text) + "log_level: " + strings.ToLower(want.String()) + "\n")
+			p.reload <- struct{}{}
+			waitFor(t, want.String(), func() bool { return p.level.Level() == want })
+		}
+		p.write(strings.Replace(string(text), "zwei", "two", 1))
+		p.reload <- struct{}{}
+		waitFor(t, "the default again", func() bool { return p.level.Level() == slog.LevelInfo && pods() == "sim-0 two" })
 	})
 	t.Run("EP-42 UX-21 broken", func(t *testing.T) {
 		p.write("pods: [{nmae: x}]\n")

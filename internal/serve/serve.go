@@ -41,6 +41,7 @@ func Run(ctx context.Context, c *Config, o Options) error {
 	defer s.tokens.close()
 	defer s.feed.Close()
 	defer s.picker.decisions.close()
+	o.follow(c.LogLevel)
 	s.feed.Apply(c.Pods)
 	if o.Ready != nil {
 		o.Ready(s.listeners.addresses())
@@ -184,6 +185,7 @@ func (s *server) serveHTTP(g *errgroup.Group, h *http.Server, l net.Listener) {
 // apply puts an edited configuration in force. Running requests keep the pods
 // they are on.
 func (s *server) apply(next *Config) {
+	s.options.follow(next.LogLevel)
 	n := *next
 	n.Limits = s.config.Limits // these need a restart; the watcher said so
 	before := s.fleet.Pods.Snapshot()

@@ -122,7 +122,7 @@ func (p *Picker) podState(v *view.View, x *pod.Pod, now int64, full bool) view.P
 	st := view.PodState{
 		Name: x.Spec.Name, Addr: x.Target, Epoch: x.Epoch, Engine: x.Spec.Engine.String(), Role: x.Spec.Role.String(),
 		Model: x.Spec.Model, Adapters: append([]string{}, x.Spec.Adapters...),
-		State: p.stateWord(v, x, now), Draining: x.Draining, Ranks: make([]view.Rank, len(x.Members)),
+		State: p.stateWord(v, x, now), Draining: x.Spec.Draining, Ranks: make([]view.Rank, len(x.Members)),
 		Telemetry: p.telemetryState(v.Telemetry.Get(x.ID), now, full),
 		Served:    p.tallies.of(x).read(),
 	}

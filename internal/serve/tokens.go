@@ -89,7 +89,7 @@ func configured(urls []string) []feed.TokenizerEndpoint {
 func ofPods(set *pod.Set, base string) (list []feed.TokenizerEndpoint) {
 	for _, p := range set.Pods {
 		switch {
-		case p.Target == "" || p.Draining:
+		case p.Target == "" || p.Spec.Draining:
 		case base == "" && p.Spec.Model != set.Pods[0].Spec.Model:
 			return nil
 		case base != "" && p.Spec.Model != "" && p.Spec.Model != base:

@@ -185,10 +185,10 @@ func normal(s pod.Spec) pod.Spec {
 }
 
 // samePod reports whether two specs differ in nothing that makes a pod another
-// one; role, adapters, context length and what is believed of its blocks may change
-// under way.
+// one; role, draining, adapters, context length and what is believed of its blocks may
+// change under way.
 func samePod(a, b pod.Spec) bool {
-	a.Role, a.Adapters, a.MaxContext, a.BlockSize = b.Role, b.Adapters, b.MaxContext, b.BlockSize
+	a.Role, a.Draining, a.Adapters, a.MaxContext, a.BlockSize = b.Role, b.Draining, b.Adapters, b.MaxContext, b.BlockSize
 	return reflect.DeepEqual(a, b)
 }
 

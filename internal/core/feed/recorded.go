@@ -21,6 +21,7 @@ type recordedSpec struct {
 	Addr        string   `json:"addr,omitempty"` // resolved, "" = not yet
 	Engine      string   `json:"engine"`
 	Role        string   `json:"role"`
+	Draining    bool     `json:"draining,omitempty"`
 	Model       string   `json:"model,omitempty"`
 	Adapters    []string `json:"adapters"` // null = not told
 	Ranks       int      `json:"ranks"`
@@ -37,7 +38,7 @@ type recordedSpec struct {
 
 func encodeSpec(s *pod.Spec, addr netip.AddrPort) ([]byte, error) {
 	r := recordedSpec{
-		Address: s.Address, Engine: s.Engine.String(), Role: s.Role.String(), Model: s.Model, Adapters: s.Adapters, Ranks: s.Ranks,
+		Address: s.Address, Engine: s.Engine.String(), Role: s.Role.String(), Draining: s.Draining, Model: s.Model, Adapters: s.Adapters, Ranks: s.Ranks,
 		Events: s.Events, Bind: s.Bind, PullMs: s.Pull.Milliseconds(), Device: s.Device,
 		MaxCPULoRAs: s.MaxCPULoRAs, MaxContext: s.MaxContext, BlockSize: s.BlockSize, PrefillRate: s.PrefillRate,
 	}
@@ -57,7 +58,7 @@ func decodeSpec(name string, text []byte) (s pod.Spec, addr netip.AddrPort, err 
 		return s, addr, fmt.Errorf("spec of pod %q: %w", name, err)
 	}
 	s = pod.Spec{
-		Name: name, Address: r.Address, Model: r.Model, Adapters: r.Adapters, Ranks: max(r.Ranks, 1),
+		Name: name, Address: r.Address, Draining: r.Draining, Model: r.Model, Adapters: r.Adapters, Ranks: max(r.Ranks, 1),
 		Events: r.Events, Bind: r.Bind, Pull: time.Duration(r.PullMs) * time.Millisecond, Metrics: r.Metrics, Device: r.Device,
 		MaxCPULoRAs: r.MaxCPULoRAs, MaxContext: r.MaxContext, BlockSize: r.BlockSize, PrefillRate: r.PrefillRate,
 	}

@@ -62,7 +62,7 @@ var relaxed = [Unresolved]reason.Code{
 // suits reports that no hard filter can leave the pod out: nearly always, and for
 // less than asking each of them.
 func suits(q *Query, p *pod.Pod) bool {
-	return p.Target != "" && !p.Draining && p.Spec.Role != pod.RolePrefill &&
+	return p.Target != "" && !p.Spec.Draining && p.Spec.Role != pod.RolePrefill &&
 		p.Spec.Model == q.Base && q.Subset == nil && q.Adapter == ""
 }
 
@@ -71,7 +71,7 @@ func hard(q *Query, p *pod.Pod) Verdict {
 	switch {
 	case p.Target == "":
 		return Unresolved
-	case p.Draining:
+	case p.Spec.Draining:
 		return Draining
 	case q.Subset != nil && !q.Subset.Admits(p.Addr):
 		return NotInSubset

@@ -17,7 +17,7 @@ func filterFleet(t *testing.T) *fleet {
 	f.add(pod.Spec{Name: "good", Model: model, Adapters: []string{"a"}}, "10.0.0.1:8000")
 	f.add(pod.Spec{Name: "unresolved", Address: "later.example:8000"}, "")
 	p := f.add(pod.Spec{Name: "draining", Model: model}, "10.0.0.3:8000")
-	f.Pods.Update(p.ID, func(p *pod.Pod) { p.Draining = true })
+	f.Pods.Update(p.ID, func(p *pod.Pod) { p.Spec.Draining = true })
 	f.add(pod.Spec{Name: "outside", Model: model}, "10.0.9.4:8000")
 	f.add(pod.Spec{Name: "other-model", Model: "qwen"}, "10.0.0.5:8000")
 	f.add(pod.Spec{Name: "prefill", Model: model, Role: pod.RolePrefill}, "10.0.0.6:8000")
@@ -360,7 +360,7 @@ func TestShortcutsAgreeWithFilters(t *testing.T) {
 		if bit(n, 0) {
 			p.Target = ""
 		}
-		p.Draining = bit(n, 1)
+		p.Spec.Draining = bit(n, 1)
 		if bit(n, 2) {
 			q.Subset = &Subset{}
 		}

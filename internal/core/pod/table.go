@@ -17,6 +17,8 @@ type Spec struct {
 	Model  string
 	Engine Engine
 	Role   Role
+	// Draining pods finish what they have and are not picked.
+	Draining bool
 	// MaxContext is the longest prompt the pod takes, in tokens; 0 = not told.
 	MaxContext int
 	// PrefillRate is this pod's peak prefill rate in tokens per second where its
@@ -53,8 +55,6 @@ func (s *Spec) HasEvents() bool { return len(s.Events) > 0 || s.Bind != "" || s.
 // every decision reads of it comes first, in two cache lines.
 type Pod struct {
 	ID ID
-	// Draining pods finish what they have and are not picked.
-	Draining bool
 	// Epoch grows each time a pod is added, so that counters of an earlier pod
 	// of the same name or ID are never mixed with this one's.
 	Epoch   uint64

@@ -73,9 +73,9 @@ func TestTableSnapshotIsFrozen(t *testing.T) {
 	tab := pod.NewTable()
 	a := add(t, tab, "a", "10.0.0.1:8000", 1)
 	before := tab.Snapshot()
-	tab.Update(a.ID, func(p *pod.Pod) { p.Draining = true })
+	tab.Update(a.ID, func(p *pod.Pod) { p.Spec.Draining = true })
 	tab.Remove(a.ID)
-	if len(before.Pods) != 1 || before.Pods[0].Draining {
+	if len(before.Pods) != 1 || before.Pods[0].Spec.Draining {
 		t.Error("a snapshot changed after it was taken")
 	}
 	if len(tab.Snapshot().Pods) != 0 {
