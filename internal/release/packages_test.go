@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // These tests look into what `make release-check` built, as root: they install
@@ -97,12 +98,19 @@ func present(t *testing.T, root string, files ...string) {
 // runs starts the installed program in its root, and returns the version it says.
 func runs(t *testing.T, root string) (version string) {
 	t.Helper()
-	var v struct{ Version, Commit, Date string }
+	var v struct {
+		Version, Commit string
+		Date            time.Time
+	}
 	if err := json.Unmarshal([]byte(output(t, nil, "chroot", root, "/usr/bin/eppctl", "version", "-o", "json")), &v); err != nil {
 		t.Fatal(err)
 	}
-	if head := output(t, nil, "git", "-C", repository, "rev-parse", "HEAD"); v.Commit != head || v.Date == "" {
-		t.Errorf("version %+v, built from %s", v, head)
+	head := strings.Fields(output(t, nil, "git", "-C", repository, "show", "--no-patch", "--format=%H %cI", "HEAD"))
+	if when, err := time.Parse(time.RFC3339, head[1]); err != nil || v.Commit != head[0] || !v.Date.Equal(when) {
+		t.Errorf("version %+v, built from %q", v, head)
+	}
+	if !strings.Contains(v.Version, "-SNAPSHOT-"+v.Commit[:7]) {
+		t.Errorf("version %s of commit %s", v.Version, v.Commit)
 	}
 	return v.Version
 }
