@@ -121,18 +121,17 @@ func TestTimeOfDay(t *testing.T) {
 // A key that asks for a frame starts no second clock beside the one that polls.
 func TestKeysDoNotMultiplyPolls(t *testing.T) {
 	r := busy(t, 120, 40)
-	frames := len(r.m.history.frames)
+	frames, timers, asked := len(r.m.history.frames), r.timers, len(r.asked)
 	for range 5 {
-		cmd := r.m.press(tea.KeyPressMsg(tea.Key{Code: tea.KeyEnter}))
-		if _, next := r.m.Update(cmd()); next != nil {
-			t.Fatal("an answer to a key brings another poll about")
-		}
-		r.keys("esc")
+		r.keys("enter esc")
+	}
+	if n := len(r.asked) - asked; n != 5 || r.timers != timers {
+		t.Fatalf("5 keys ask for %d frames, whose answers begin %d timers", n, r.timers-timers)
 	}
 	if n := len(r.m.history.frames); n != frames {
 		t.Errorf("%d frames are kept of one instant", n-frames+1)
 	}
-	if _, next := r.m.Update(r.m.poll()()); next == nil {
-		t.Error("the clock stands still")
+	if r.frame(time.Second); r.timers != timers+1 {
+		t.Errorf("a poll's answer begins %d timers", r.timers-timers)
 	}
 }

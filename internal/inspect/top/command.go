@@ -113,7 +113,7 @@ func draw(ctx context.Context, m *model, s *out.Streams) error {
 const framesPerSecond = 60
 
 func (c *Command) model(server Server, s *out.Streams) *model {
-	m := &model{server: server, addr: c.Addr, now: time.Now, zone: time.Local, interval: c.Interval, glyphs: &blockGlyphs, save: create, unfolded: map[string]bool{}}
+	m := &model{server: server, addr: c.Addr, now: time.Now, after: tea.Tick, zone: time.Local, interval: c.Interval, glyphs: &blockGlyphs, save: create, unfolded: map[string]bool{}}
 	if c.ASCII || !unicodeLocale(s) {
 		m.glyphs = &asciiGlyphs
 	}

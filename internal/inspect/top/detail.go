@@ -105,7 +105,7 @@ func (t *lines) cache(d *drawing, r *podRow) {
 	t.add("KV POOL", kv)
 	t.add("HITS", plain("counted on "+percent(r.hit.v, r.hit.ok)+"% of the prompt tokens"), plain("engine reports "+percent(r.engine.v, r.engine.ok)+"%"))
 	if r.depth.ok {
-		t.add("DEPTH", d.depth(r.depth, 20), plain(fmt.Sprintf("half of the picks up to %s%% of the prompt, nineteen of twenty up to %s%%", percent(r.depth.half, true), percent(r.depth.most, true))))
+		t.add("DEPTH", d.depth(r.depth, 20), plain(fmt.Sprintf("half of the picks up to %s%% of the prompt", percent(r.depth.half, true))), plain(fmt.Sprintf("nineteen of twenty up to %s%%", percent(r.depth.most, true))))
 	}
 	parts := []cell{d.stack(r.blocks, held(r), 20)}
 	for i, name := range []string{"GPU", "host", "disk", "remote"} {

@@ -42,6 +42,7 @@ type model struct {
 	file   bool   // the frames are those of a file, and no more come
 	addr   string // of the server, for display
 	now    func() time.Time
+	after  func(time.Duration, func(time.Time) tea.Msg) tea.Cmd // tea.Tick
 	zone   *time.Location
 	save   func(name string, text []byte) error
 
@@ -107,13 +108,15 @@ func (m *model) Init() tea.Cmd {
 	if m.file {
 		return nil
 	}
-	return tea.Batch(m.nextPoll(), tick())
+	return tea.Batch(m.nextPoll(), m.tick())
 }
 
-func tick() tea.Cmd { return tea.Tick(redrawEvery, func(time.Time) tea.Msg { return tickMsg{} }) }
+func (m *model) tick() tea.Cmd {
+	return m.after(redrawEvery, func(time.Time) tea.Msg { return tickMsg{} })
+}
 
 func (m *model) nextPoll() tea.Cmd {
-	return tea.Tick(m.interval, func(time.Time) tea.Msg { return pollMsg{} })
+	return m.after(m.interval, func(time.Time) tea.Msg { return pollMsg{} })
 }
 
 // patience bounds a poll: a server that hangs is told of, and asked again.
@@ -148,7 +151,7 @@ func (m *model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.now().Sub(m.drawnAt) >= redrawEvery/2 { // else a frame has just come
 			m.drawn = ""
 		}
-		return m, tick()
+		return m, m.tick()
 	case pollMsg:
 		return m, m.poll()
 	}

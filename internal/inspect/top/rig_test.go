@@ -9,11 +9,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/colorprofile"
+	"go.uber.org/goleak"
 
 	"github.com/eppctl/eppctl/internal/core/view"
 	"github.com/eppctl/eppctl/internal/inspect/out"
@@ -21,7 +23,9 @@ import (
 
 func TestMain(m *testing.M) {
 	time.Local = time.UTC // terminals get local times
-	os.Exit(m.Run())
+	goleak.VerifyTestMain(m,
+		// It waits for an interrupt of the tests as long as they run.
+		goleak.IgnoreAnyFunction("github.com/charmbracelet/x/exp/teatest/v2.NewTestModel.func2"))
 }
 
 // begin is when the rig's time begins.
@@ -30,14 +34,16 @@ var begin = time.Date(2026, 11, 29, 11, 42, 7, 0, time.UTC)
 // rig is a screen without a terminal, whose time goes on when it is told to. What
 // it shows are frames as serve writes them.
 type rig struct {
-	t     testing.TB
-	m     *model
-	time  time.Time
-	fleet view.Snapshot
-	wrote map[string]string
-	card  string // answer for any pick
-	down  error  // nil = the server answers
-	asked []string
+	t      testing.TB
+	m      *model
+	time   time.Time
+	fleet  view.Snapshot
+	wrote  map[string]string
+	card   string // answer for any pick
+	down   error  // nil = the server answers
+	timers int    // begun so far; none of them ends
+	mu     sync.Mutex
+	asked  []string
 }
 
 func newRig(t testing.TB, w, h int) *rig {
@@ -45,6 +51,10 @@ func newRig(t testing.TB, w, h int) *rig {
 	c := &Command{Addr: "127.0.0.1:9004", Interval: time.Second}
 	r.m = c.model(r, &out.Streams{Getenv: func(name string) string { return map[string]string{"LANG": "C.UTF-8"}[name] }})
 	r.m.now = func() time.Time { return r.time }
+	r.m.after = func(time.Duration, func(time.Time) tea.Msg) tea.Cmd {
+		r.timers++
+		return nil
+	}
 	r.m.save = func(name string, text []byte) error {
 		if r.wrote[name] != "" {
 			return &os.PathError{Op: "open", Path: name, Err: os.ErrExist}
@@ -58,6 +68,8 @@ func newRig(t testing.TB, w, h int) *rig {
 
 // State and Recent are the admin API.
 func (r *rig) State(_ context.Context, picks int, detail string) ([]byte, error) {
+	r.mu.Lock() // a program asks for several at once
+	defer r.mu.Unlock()
 	r.asked = append(r.asked, fmt.Sprintf("%d %s", picks, detail))
 	if r.down != nil {
 		return nil, r.down
@@ -74,14 +86,9 @@ func (r *rig) Recent(_ context.Context, id string) ([]byte, error) {
 	return []byte(r.card), nil
 }
 
-// send hands a message to the model, and what its commands give as well, but for
-// timers.
+// send hands a message to the model, and what its commands give as well.
 func (r *rig) send(msg tea.Msg) {
 	_, cmd := r.m.Update(msg)
-	switch msg.(type) {
-	case frameMsg, tickMsg, tea.WindowSizeMsg:
-		return // timers, if anything
-	}
 	if cmd != nil {
 		if next := cmd(); next != nil {
 			if _, quit := next.(tea.QuitMsg); quit {
@@ -102,25 +109,29 @@ func (r *rig) frame(after time.Duration) {
 // keys presses keys by their names, as words.
 func (r *rig) keys(names string) {
 	for _, name := range strings.Fields(names) {
-		k := tea.Key{Text: name, Code: []rune(name)[0]}
-		switch name {
-		case "enter":
-			k = tea.Key{Code: tea.KeyEnter}
-		case "esc":
-			k = tea.Key{Code: tea.KeyEscape}
-		case "down":
-			k = tea.Key{Code: tea.KeyDown}
-		case "tab":
-			k = tea.Key{Code: tea.KeyTab}
-		case "backspace":
-			k = tea.Key{Code: tea.KeyBackspace}
-		case "space":
-			k = tea.Key{Text: " ", Code: tea.KeySpace}
-		case "ctrl+c":
-			k = tea.Key{Code: 'c', Mod: tea.ModCtrl}
-		}
-		r.send(tea.KeyPressMsg(k))
+		r.send(press(name))
 	}
+}
+
+// press is the message of a key by its name.
+func press(name string) tea.KeyPressMsg {
+	switch name {
+	case "enter":
+		return tea.KeyPressMsg{Code: tea.KeyEnter}
+	case "esc":
+		return tea.KeyPressMsg{Code: tea.KeyEscape}
+	case "down":
+		return tea.KeyPressMsg{Code: tea.KeyDown}
+	case "tab":
+		return tea.KeyPressMsg{Code: tea.KeyTab}
+	case "backspace":
+		return tea.KeyPressMsg{Code: tea.KeyBackspace}
+	case "space":
+		return tea.KeyPressMsg{Text: " ", Code: tea.KeySpace}
+	case "ctrl+c":
+		return tea.KeyPressMsg{Code: 'c', Mod: tea.ModCtrl}
+	}
+	return tea.KeyPressMsg{Text: name, Code: []rune(name)[0]}
 }
 
 // text is the screen as a terminal of so many colours shows it.

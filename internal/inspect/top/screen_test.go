@@ -3,7 +3,6 @@ package top
 import (
 	"errors"
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -16,50 +15,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/eppctl/eppctl/internal/inspect/out"
-	"github.com/eppctl/eppctl/internal/testdata"
 )
-
-// TOP-01: whole screens, at each size and with each number of colours.
-func TestScreens(t *testing.T) {
-	for _, tc := range []struct {
-		golden string
-		w, h   int
-		keys   string
-		colour colorprofile.Profile
-	}{
-		{"pods-80x24", 80, 24, "", colorprofile.NoTTY},
-		{"pods-80x24-ascii", 80, 24, "a p", colorprofile.NoTTY},
-		{"pods-60x12", 60, 12, "", colorprofile.NoTTY},
-		{"pods-120x40", 120, 40, "", colorprofile.NoTTY},
-		{"pods-200x60", 200, 60, "", colorprofile.NoTTY},
-		{"pods-120x40-truecolor", 120, 40, "", colorprofile.TrueColor},
-		{"pods-120x40-256", 120, 40, "", colorprofile.ANSI256},
-		{"pods-120x40-16", 120, 40, "", colorprofile.ANSI},
-		{"pods-120x40-nocolor", 120, 40, "", colorprofile.ASCII},
-		{"pods-faults-100x30", 100, 30, "f s s", colorprofile.NoTTY},
-		{"events-80x24", 80, 24, "2", colorprofile.NoTTY},
-		{"events-200x60", 200, 60, "2 s r", colorprofile.NoTTY},
-		{"picks-80x24", 80, 24, "3", colorprofile.NoTTY},
-		{"picks-120x40-ascii", 120, 40, "3 a", colorprofile.NoTTY},
-		{"ranks-120x40", 120, 40, "G x", colorprofile.NoTTY},
-		{"ranks-80x24-ascii", 80, 24, "a X G", colorprofile.NoTTY},
-		{"ids-80x24", 80, 24, "4", colorprofile.NoTTY},
-		{"ids-160x50", 160, 50, "4 s", colorprofile.NoTTY},
-		{"ids-model-100x30", 100, 30, "4 j j enter", colorprofile.NoTTY},
-		{"pods-160x50", 160, 50, "", colorprofile.NoTTY},
-		{"pods-100x30", 100, 30, "", colorprofile.NoTTY},
-		{"pod-80x24", 80, 24, "G k k k enter", colorprofile.NoTTY},
-		{"pod-slow-120x40", 120, 40, "/ a - 7 enter enter", colorprofile.NoTTY},
-		{"card-120x40", 120, 40, "3 enter", colorprofile.NoTTY},
-		{"help-120x40", 120, 40, "?", colorprofile.NoTTY},
-	} {
-		t.Run(tc.golden, func(t *testing.T) {
-			r := busy(t, tc.w, tc.h)
-			r.keys(tc.keys)
-			testdata.Golden(t, filepath.Join("testdata", tc.golden+".golden"), []byte(r.text(tc.colour)))
-		})
-	}
-}
 
 // looks matches what turns a look on, or all of them off.
 var looks = regexp.MustCompile("\x1b\\[[0-9;]*m")
