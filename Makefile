@@ -13,7 +13,7 @@ WITH_DEPS = set -e; ENVOY=$$(scripts/envoy.sh); TMUX_BIN=$$(scripts/tmux.sh); py
 
 # What tests run beside those, from Debian: PROGRAM:PACKAGE.
 PROGRAMS := buildah:buildah zsh:zsh fish:fish mandoc:mandoc groff:groff-base /usr/share/bash-completion/bash_completion:bash-completion
-WITH_PROGRAMS = for p in $(PROGRAMS); do scripts/debian.sh $${p%:*} $${p\#*:} >/dev/null || exit; done; scripts/powershell-grammar.sh >/dev/null || exit;
+WITH_PROGRAMS = for p in $(PROGRAMS); do scripts/debian.sh $${p%:*} $${p\#*:} >/dev/null || exit; done; scripts/powershell-grammar.sh >/dev/null || exit; scripts/promtool.sh >/dev/null || exit;
 
 .DEFAULT_GOAL := help
 .PHONY: help build deps test race bench fuzz lint gen check demo
@@ -52,7 +52,7 @@ release-check: ## build all of a release, publish nothing, and install the packa
 		go vet -tags packages ./internal/release; \
 		go test -count=1 -tags packages -run 'TestDeb|TestRPM|TestArchives' ./internal/release
 
-deps: ## fetch what tests and demo need: Go modules, Envoy, pyzmq, Jinja2 (into .cache/), tmux and others (apt-get, as root)
+deps: ## fetch what tests and demo need: Go modules, Envoy, pyzmq, Jinja2, promtool (into .cache/), tmux and others (apt-get, as root)
 	go mod download
 	@$(WITH_PROGRAMS) $(WITH_DEPS) echo "envoy: $$ENVOY"
 

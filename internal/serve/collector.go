@@ -77,6 +77,8 @@ var (
 	descTokenizer  = desc("tokenizer_state", "1 for the state a model's provider of token ids is in (ready, loading, unloadable, untried, failing), 0 for the others.", "model", "provider", "state")
 	descParity     = desc("parity_state", "1 for what is known of a model's native token ids (passed = those of the engines, failed, not-run), 0 for the others.", "model", "state")
 	descProbes     = desc("parity_probes", "Probes of the latest round that tells of the state, by result.", "model", "result")
+	descConfig     = desc("config_last_reload_successful", "1 while the configuration file is what is in force or can be, 0 while an edit stands there that was rejected.")
+	descPicks      = desc("pod_picks_total", "Requests that were given to the pod.", "pod")
 	descPods       = desc("pods", "Pods in the fleet.")
 )
 
@@ -88,7 +90,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	v, now := c.picker.fleet.View(), c.picker.now()
 	limits, depth := c.picker.rules.Load().limits(), c.picker.rules.Load().policy.Breaker.Depth
 	gauge(out, descPods, float64(len(v.Pods.Pods)))
+	gauge(out, descConfig, truth(!c.picker.met.configBad.Load()))
 	for _, p := range v.Pods.Pods {
+		count(out, descPicks, c.picker.tallies.of(p).picks.Load(), p.Spec.Name)
 		collectPod(out, &v, p, now, limits, depth)
 	}
 	collectRates(out, &v, c.picker.rules.Load().policy)

@@ -16,6 +16,7 @@ type WatchOptions struct {
 	Now    <-chan struct{} // asks for a look at once (SIGHUP), may be nil
 	Log    *slog.Logger
 	Failed func(error) // called once per rejected content, for the counter
+	Mended func()      // called when a rejected file is good again
 }
 
 // Watch reads the config file until ctx ends and calls apply, in its own
@@ -124,6 +125,9 @@ func (w *watcher) good(how string) {
 	if w.errText != "" {
 		w.options.Log.Info("config: the file is good again, "+how, "file", w.config.Path)
 		w.errText = ""
+		if w.options.Mended != nil {
+			w.options.Mended()
+		}
 	}
 }
 

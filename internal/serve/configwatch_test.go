@@ -18,6 +18,7 @@ type watchRun struct {
 	t       *testing.T
 	applied []*Config
 	failed  []error
+	mended  int
 	log     strings.Builder
 	kick    chan struct{}
 }
@@ -34,6 +35,7 @@ func startWatch(t *testing.T, path string) *watchRun {
 	go c.Watch(ctx, WatchOptions{
 		Every: time.Second, Now: r.kick, Log: slog.New(slog.NewTextHandler(&r.log, nil)),
 		Failed: func(err error) { r.failed = append(r.failed, err) },
+		Mended: func() { r.mended++ },
 	}, func(c *Config) { r.applied = append(r.applied, c) })
 	synctest.Wait()
 	return r
@@ -92,6 +94,9 @@ func TestWatchEditBreakFix(t *testing.T) {
 		r.after(3*time.Second, 2, 2)
 		write(t, path, "pods: 1\n")
 		r.after(3*time.Second, 2, 3)
+		if r.mended != 2 { // by a new content, and by the old one
+			t.Errorf("mended %d times, want 2", r.mended)
+		}
 	})
 }
 

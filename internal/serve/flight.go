@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/eppctl/eppctl/internal/core/parity"
 	"github.com/eppctl/eppctl/internal/core/pod"
@@ -22,7 +23,10 @@ type flight struct {
 	out    answer
 	place  *view.Placement
 	on     atomic.Pointer[pod.Pod] // the pod that serves it, as far as known
+	at     int64                   // ns, of the decision
 	due    int64                   // ns, estimated first byte
+	stream atomic.Bool             // the answer is an event stream: its first byte means something
+	heard  atomic.Bool             // that byte came
 
 	watched *parity.Watched // until its engine has announced it; nil = it is not
 	well    atomic.Bool     // its engine, and no other, answered with a status of success
@@ -53,6 +57,7 @@ func (f *flight) served(addr netip.AddrPort) {
 // the body is not shown either, the first byte has to be estimated.
 func (f *flight) status(r reply) {
 	f.noting.answered(r)
+	f.stream.Store(r.sse)
 	if r.sse && r.unseen {
 		f.place.Unseen(f.due)
 	}
@@ -85,6 +90,9 @@ func class(code int) string { return strconv.Itoa(min(code/100, 9)) + "xx" }
 func (f *flight) content() {
 	now := f.picker.now()
 	f.noting.content(now)
+	if f.stream.Load() && !f.heard.Swap(true) {
+		f.picker.met.firstByte.Observe(max(time.Duration(now-f.at), 0).Seconds())
+	}
 	f.place.FirstByte(now)
 }
 

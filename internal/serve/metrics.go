@@ -29,6 +29,7 @@ type metrics struct {
 	requests    *prometheus.CounterVec // code, reason, model
 	pickSeconds prometheus.Histogram
 	decide      prometheus.Histogram
+	firstByte   prometheus.Histogram
 	bodyBytes   prometheus.Histogram
 	tokens      *prometheus.CounterVec // model
 	providers   *prometheus.CounterVec // provider
@@ -51,11 +52,15 @@ type metrics struct {
 	engineQueried, engineCached atomic.Uint64 // the same, as the engines report
 
 	recorded, unrecorded atomic.Uint64 // decisions and outcomes
+
+	configBad atomic.Bool // what stands in the file was rejected
 }
 
-// pickBuckets span 50 µs, a pick by load, to the pick deadline and beyond.
+// pickBuckets span 50 µs, a pick by load, to the pick deadline and beyond;
+// firstBuckets a prefix that is all cached to a queue in which nobody waits any more.
 var (
 	pickBuckets   = []float64{.00005, .0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}
+	firstBuckets  = []float64{.01, .025, .05, .1, .25, .5, 1, 2, 5, 10, 30, 60}
 	decideBuckets = []float64{1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 1e-2}
 )
 
@@ -87,6 +92,7 @@ func newMetrics() *metrics {
 	}
 	m.pickSeconds = histogram("pick_duration_seconds", "From the whole body to the answer, tokenization included.", pickBuckets)
 	m.decide = histogram("decide_duration_seconds", "Match, filter, score and select.", decideBuckets)
+	m.firstByte = histogram("first_byte_seconds", "From the decision to the first byte of a streamed answer, where the proxy shows response bodies.", firstBuckets)
 	m.bodyBytes = histogram("request_bytes", "Request bodies the picker saw.", prometheus.ExponentialBuckets(256, 4, 10))
 
 	total := func(name, help string, labels prometheus.Labels, n *atomic.Uint64) {

@@ -135,7 +135,7 @@ func (p *Picker) decide(ctx context.Context, a *ask, d *decided) (*pick.Query, *
 // place enters the request into the ledger and, speculatively, into the index.
 func (p *Picker) place(c *pick.Card, q *pick.Query) *flight {
 	w := c.WinnerRow().Pod
-	f := &flight{picker: p, place: p.fleet.Place(w, c.Work(q), q.Now)}
+	f := &flight{picker: p, place: p.fleet.Place(w, c.Work(q), q.Now), at: q.Now}
 	f.on.Store(w)
 	f.picked = w
 	f.due = f.place.Ready()

@@ -35,6 +35,24 @@ func sse() *extproc.ProcessingRequest {
 	return respHeaders(false, ":status", "200", "content-type", "text/event-stream; charset=utf-8")
 }
 
+// The time to the first byte is taken once of each streamed answer, and of no other:
+// a whole answer's first byte comes after its last token.
+func TestFirstByteIsMeasured(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	both := protocol(modeFullDuplex, modeFullDuplex)
+	for _, x := range []struct {
+		answer *extproc.ProcessingRequest
+		want   string
+	}{{respHeaders(false, ":status", "200", "content-type", "application/json"), "_count 0"}, {sse(), "_count 1"}} {
+		c, _ := r.routed(both, 1)
+		c.send(x.answer, respBody([]byte("data: 1\n\n"), false), respBody([]byte("data: 2\n\n"), true))
+		c.rest()
+		if page := scrapePage(t, r.picker.met, false); !strings.Contains(page, "eppctl_first_byte_seconds"+x.want+"\n") {
+			t.Errorf("no eppctl_first_byte_seconds%s in\n%s", x.want, page)
+		}
+	}
+}
+
 func TestResponse(t *testing.T) {
 	r := newRig(t, rigOptions{})
 	both := protocol(modeFullDuplex, modeFullDuplex)

@@ -144,7 +144,8 @@ func (s *server) run(ctx context.Context) error {
 	g.Go(func() error {
 		s.config.Watch(work, WatchOptions{Now: s.options.Reload, Log: s.log, Failed: func(error) {
 			s.picker.met.reloads.WithLabelValues("rejected").Inc()
-		}}, s.apply)
+			s.picker.met.configBad.Store(true)
+		}, Mended: func() { s.picker.met.configBad.Store(false) }}, s.apply)
 		return nil
 	})
 	select {

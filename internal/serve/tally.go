@@ -9,7 +9,7 @@ import (
 )
 
 // tally counts what one pod got since it joined, for /v1/state. The metrics page
-// has the fleet's sums; a series of every pod and kind would cost there for ever
+// has the picks, and of the rest the fleet's sums; a series of every pod and kind would cost there for ever
 // what is looked at during incidents. Safe for concurrent use.
 type tally struct {
 	epoch                       uint64
