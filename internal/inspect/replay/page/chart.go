@@ -31,7 +31,8 @@ type line struct {
 	Dash   string
 	Path   template.HTMLAttr
 	Points []point
-	LabelY float64
+	EndY   float64 // of the last point
+	LabelY float64 // of the name beside it
 }
 
 type point struct {
@@ -61,15 +62,15 @@ var (
 // series picks a value of each run.
 func (r *Report) chart(title string, target float64, value func(*Run) float64) chart {
 	c := chart{Title: title, Width: width, Height: height}
-	x, y := r.scales(target, value)
+	x, y := r.scales(value)
 	for _, t := range r.speeds() {
 		c.XTicks = append(c.XTicks, tick{x.at(t), fmt.Sprintf("%g", t)})
 	}
-	for _, t := range y.decades() {
+	for _, t := range y.ticks() {
 		c.YTicks = append(c.YTicks, tick{y.at(t), seconds(t)})
 	}
-	if target > 0 {
-		c.Limit = &limit{y.at(target), seconds(target)}
+	if target > 0 && y.hi > target {
+		c.Limit = &limit{y.at(target), "at most " + seconds(target)}
 	}
 	for i, name := range r.policies() {
 		l := line{Name: name, Color: colors[i%len(colors)], Dash: dashes[i/len(colors)%len(dashes)]}
@@ -87,7 +88,8 @@ func (r *Report) chart(title string, target float64, value func(*Run) float64) c
 			fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(k, 1)], p.X, p.Y)
 		}
 		l.Path = template.HTMLAttr(fmt.Sprintf("d=%q", path.String())) // numbers alone
-		l.LabelY = l.Points[len(l.Points)-1].Y
+		l.EndY = l.Points[len(l.Points)-1].Y
+		l.LabelY = l.EndY
 		c.Lines = append(c.Lines, l)
 	}
 	spread(c.Lines)
@@ -120,10 +122,10 @@ func (s scale) at(v float64) float64 {
 	return s.from + (v-a)/(b-a)*(s.to-s.from)
 }
 
-func (r *Report) scales(target float64, value func(*Run) float64) (x, y scale) {
+func (r *Report) scales(value func(*Run) float64) (x, y scale) {
 	speeds := r.speeds()
 	x = scale{lo: speeds[0], hi: speeds[len(speeds)-1], from: left, to: width - right}
-	lo, hi := math.Inf(1), target
+	lo, hi := math.Inf(1), 0.0
 	for i := range r.Runs {
 		v := max(value(&r.Runs[i]), 1e-3)
 		lo, hi = min(lo, v), max(hi, v)
@@ -131,10 +133,41 @@ func (r *Report) scales(target float64, value func(*Run) float64) (x, y scale) {
 	return x, scale{lo: lo / 1.2, hi: hi * 1.2, from: height - bottom, to: top, log: true}
 }
 
-// decades are the ticks 1, 2 and 5 of each power of ten.
-func (s scale) decades() (list []float64) {
+// tickGap is how far apart ticks must stand to be an axis and no ruler.
+const tickGap = 24
+
+// rounds are the digits that ticks begin with, the finest first. Each divides a power
+// of ten about evenly on a logarithmic scale.
+var rounds = [][]float64{
+	{1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3, 3.5, 4, 4.5, 5, 5.5, 6, 7, 8, 9},
+	{1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8},
+	{1, 2, 5},
+	{1},
+}
+
+// ticks are round numbers of a logarithmic scale: as many as there is room for.
+func (s scale) ticks() (list []float64) {
+	for _, digits := range rounds {
+		if list = s.beginning(digits); s.apart(list) {
+			break
+		}
+	}
+	return list
+}
+
+func (s scale) apart(list []float64) bool {
+	for i := 1; i < len(list); i++ {
+		if math.Abs(s.at(list[i])-s.at(list[i-1])) < tickGap {
+			return false
+		}
+	}
+	return true
+}
+
+// beginning lists the numbers of the scale that begin with some digits.
+func (s scale) beginning(digits []float64) (list []float64) {
 	for e := math.Floor(math.Log10(s.lo)); e <= math.Ceil(math.Log10(s.hi)); e++ {
-		for _, m := range []float64{1, 2, 5} {
+		for _, m := range digits {
 			if v := m * math.Pow(10, e); v >= s.lo && v <= s.hi {
 				list = append(list, v)
 			}

@@ -101,6 +101,30 @@ func TestChartBounds(t *testing.T) {
 	}
 }
 
+// Whatever is between the least and the greatest value, an axis has some labels and
+// room between them.
+func TestTicks(t *testing.T) {
+	for lo := 0.001; lo < 100; lo *= 1.07 {
+		for factor := 1.44; factor < 1e6; factor *= 1.3 {
+			s := scale{lo: lo, hi: lo * factor, from: height - bottom, to: top, log: true}
+			if list := s.ticks(); len(list) < 2 || !s.apart(list) {
+				t.Fatalf("%g to %g: ticks at %v", lo, lo*factor, list)
+			}
+		}
+	}
+}
+
+// The load that is too much is marked where a policy comes to it, and else the
+// chart's room belongs to the lines.
+func TestLimitIsShownWhereItIsPassed(t *testing.T) {
+	r := sample(3, 1, 2)
+	for value, want := range map[float64]bool{0.5: false, 6: true} {
+		if c := r.chart("x", 5, func(*Run) float64 { return value }); (c.Limit != nil) != want {
+			t.Errorf("values of %g s: limit %v", value, c.Limit)
+		}
+	}
+}
+
 // What was observed and what a recording cannot tell stand above the runs, and each
 // run says how many decisions it would have changed, or that nobody knows.
 func TestPageOfDecisions(t *testing.T) {
