@@ -29,6 +29,10 @@ type replayOptions struct {
 	weights                  []string
 }
 
+// mostPace is how much slower or faster than its profile an engine can be: no two
+// devices that serve one model lie so far apart.
+const mostPace = 1000
+
 // newReplay builds the command; run replaces what it does, for tests.
 func newReplay(a *app, run func(context.Context, *replay.Options) error) *cobra.Command {
 	o := &replayOptions{Options: replay.Options{Fleet: fleet.Default()}}
@@ -149,6 +153,10 @@ func (o *replayOptions) settle(cmd *cobra.Command) error {
 	if err := notNegative(cmd, "kv-pool-tokens", "host-tokens"); err != nil {
 		return err
 	}
+	if o.pace < 1.0/mostPace || o.pace > mostPace {
+		return misuse(cmd, wrongValue(cmd.Flag("pace"), cmd.Flag("pace").Value.String(), fmt.Sprintf("a number from %g to %d", 1.0/mostPace, mostPace)))
+	}
+	o.Speeds = once(o.Speeds)
 	p, err := engine.ProfileByName(o.profile)
 	if err != nil {
 		return misuse(cmd, err)
@@ -217,12 +225,17 @@ func (o *replayOptions) compare(given bool) {
 	} else if !given && len(first) > 0 {
 		rest = slices.DeleteFunc(slices.Clone(rest), func(p string) bool { return p == "pool" })
 	}
-	o.Policies = nil
-	for _, p := range slices.Concat(first, rest) {
-		if !slices.Contains(o.Policies, p) {
-			o.Policies = append(o.Policies, p)
+	o.Policies = once(slices.Concat(first, rest))
+}
+
+// once is a list without what stood in it before.
+func once[T comparable](list []T) (short []T) {
+	for _, x := range list {
+		if !slices.Contains(short, x) {
+			short = append(short, x)
 		}
 	}
+	return short
 }
 
 // equals makes completions of names that a value follows.

@@ -35,6 +35,9 @@ func TestReplayFlags(t *testing.T) {
 	if plain := replayed(t, "--trace", "t"); o.Fleet.Profile.PerToken != 2*plain.Fleet.Profile.PerToken {
 		t.Errorf("--pace 2: %v and %v seconds per token", o.Fleet.Profile.PerToken, plain.Fleet.Profile.PerToken)
 	}
+	if o := replayed(t, "--trace", "t", "--speed", "1,2,1", "--policy", "pool,fixed,pool"); !slices.Equal(o.Speeds, []float64{1, 2}) || len(o.Policies) != 2 {
+		t.Errorf("speeds %v, policies %v: want each once", o.Speeds, o.Policies)
+	}
 	for args, want := range map[string]string{
 		"":                                "expected one of them",
 		"--trace t --decisions d":         "found --trace and --decisions",
@@ -44,6 +47,8 @@ func TestReplayFlags(t *testing.T) {
 		"--decisions d --weight queue=2":  "has no weight",
 		"--decisions d --weight kv":       "--weight: found",
 		"--decisions d --pace 0":          "--pace",
+		"--trace t --pace Inf":            "--pace: found \"+Inf\"; expected a number from 0.001 to 1000",
+		"--trace t --pace 1e-9":           "--pace",
 		"--workload hot --param zipf=NaN": "--param",
 		"--trace t --kv-pool-tokens -1":   "0 or more",
 		"--trace t --host-tokens -1":      "0 or more",

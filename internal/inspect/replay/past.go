@@ -160,7 +160,11 @@ func sources(args []string, stdin io.Reader) (list []recorded.Source, err error)
 				return nil, fmt.Errorf("--decisions: found %q; no file fits it", arg)
 			}
 		}
-		paths = append(paths, found...)
+		for _, path := range found { // a file that a pattern finds as well is no second day
+			if path = filepath.Clean(path); !slices.Contains(paths, path) {
+				paths = append(paths, path)
+			}
+		}
 	}
 	if len(paths) > 1 { // a pipe can be opened once
 		slices.SortStableFunc(paths, func(a, b string) int { return recorder.Begun(a).Compare(recorder.Begun(b)) })

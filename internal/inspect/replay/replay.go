@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime"
 	"sync"
@@ -22,6 +23,9 @@ import (
 func Run(ctx context.Context, o *Options, s *out.Streams) error {
 	if err := o.check(); err != nil {
 		return unusable(err)
+	}
+	if err := writable(o.HTML); err != nil {
+		return err
 	}
 	w, past, err := o.load(s.In)
 	if err != nil {
@@ -180,6 +184,27 @@ func printJSON(w io.Writer, r *page.Report) error {
 	}
 	_, err = fmt.Fprintf(w, "%s\n", out.JSON(b))
 	return err
+}
+
+// writable fails where the report could not be written once all is played. What is
+// there stays as it is, and nothing new is left; a pipe is not opened for a look.
+func writable(path string) error {
+	if path == "" {
+		return nil
+	}
+	was, err := os.Stat(path)
+	if err == nil && !was.Mode().IsRegular() && !was.IsDir() {
+		return nil
+	}
+	f, open := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o666)
+	if open != nil {
+		return fmt.Errorf("report: %w", open)
+	}
+	f.Close()
+	if errors.Is(err, fs.ErrNotExist) {
+		return os.Remove(path)
+	}
+	return nil
 }
 
 // write makes the report's file.

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/eppctl/eppctl/internal/inspect"
@@ -100,11 +101,36 @@ func TestKinds(t *testing.T) {
 			t.Errorf("%v, want %s", err, c.code)
 		}
 	}
-	o := options()
-	o.HTML = filepath.Join(t.TempDir(), "no", "such", "folder.html")
-	var own *inspect.Error
-	if _, _, err := run(o, ""); !errors.Is(err, os.ErrNotExist) || errors.As(err, &own) {
-		t.Errorf("%v", err)
+}
+
+// A report that cannot be written is told before anything is read or played, and a run
+// that ends early leaves files as they were.
+func TestReportFile(t *testing.T) {
+	dir := t.TempDir()
+	bad := options()
+	bad.Workload, bad.Trace = "", "-" // of which there is no first row
+	for path, want := range map[string]error{filepath.Join(dir, "no", "such", "folder.html"): os.ErrNotExist, dir: syscall.EISDIR} {
+		bad.HTML = path
+		var own *inspect.Error
+		if _, _, err := run(bad, ""); !errors.Is(err, want) || errors.As(err, &own) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	kept := filepath.Join(dir, "kept.html")
+	if err := os.WriteFile(kept, []byte("of yesterday"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{filepath.Join(dir, "new.html"), kept} {
+		bad.HTML = path
+		if _, _, err := run(bad, ""); err == nil {
+			t.Error("a trace without a row is played")
+		}
+	}
+	if b, err := os.ReadFile(kept); err != nil || string(b) != "of yesterday" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
+		t.Errorf("%v, %v: want kept.html alone", list, err)
 	}
 }
 

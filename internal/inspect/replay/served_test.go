@@ -232,6 +232,12 @@ func TestServedIsReplayed(t *testing.T) {
 		t.Errorf("%v: the same file gives another result\n%s\n%s", err, text, again)
 	}
 
+	twice := scarce(speed)
+	twice.Decisions = []string{path, filepath.Join(filepath.Dir(path), "*.eptap"), path}
+	if again, _, err := run(twice, ""); err != nil || again != text {
+		t.Errorf("%v: a file that is named thrice is played so\n%s", err, again)
+	}
+
 	table := o()
 	table.Format = "table"
 	text, about, err := run(table, "")

@@ -85,13 +85,13 @@ func (c *Config) check(w *workload.Workload) error {
 		return refuse("noise %v, event loss %v: want a share from 0 to below 1", c.Noise, c.Loss)
 	}
 	for _, s := range c.Slow {
-		if s.Pod < 0 || s.Pod >= c.Pods || !(s.Factor >= 0.01 && s.Factor <= 100) || !(s.From >= 0) {
-			return refuse("slow pod %d by %v from %v s: want a pod from 0 to %d and a factor from 0.01 to 100", s.Pod, s.Factor, s.From, c.Pods-1)
+		if s.Pod < 0 || s.Pod >= c.Pods || !(s.Factor >= 0.01 && s.Factor <= 100) || !(s.From >= 0 && s.From <= workload.MaxSeconds) {
+			return refuse("slow pod %d by %v from %v s: want a pod from 0 to %d, a factor from 0.01 to 100 and a time within ten years", s.Pod, s.Factor, s.From, c.Pods-1)
 		}
 	}
 	for _, r := range c.Restarts {
-		if r.Pod < 0 || r.Pod >= c.Pods || !(r.At >= 0) || !(r.Down > 0) {
-			return refuse("restart of pod %d at %v s for %v s: want a pod from 0 to %d and times above 0", r.Pod, r.At, r.Down, c.Pods-1)
+		if r.Pod < 0 || r.Pod >= c.Pods || !(r.At >= 0 && r.At <= workload.MaxSeconds) || !(r.Down > 0 && r.Down <= workload.MaxSeconds) {
+			return refuse("restart of pod %d at %v s for %v s: want a pod from 0 to %d and times above 0, within ten years", r.Pod, r.At, r.Down, c.Pods-1)
 		}
 	}
 	if n := len(w.Requests); n > 0 && w.Requests[n-1].At/c.Speed > workload.MaxSeconds {

@@ -123,6 +123,9 @@ func (p Parameters) bounded() error {
 			return fmt.Errorf("%s=%g: want a number above 0", k, v)
 		}
 	}
+	if least, most := p["turns_min"], p["turns_max"]; least > most {
+		return fmt.Errorf("turns_min=%g: want at most turns_max=%g", least, most)
+	}
 	if n := p["num_groups"] * p["num_prompts_per_group"] * max(1, p["num_turns"]); n > 1e6 {
 		return fmt.Errorf("%g requests: want at most 1000000", n)
 	}

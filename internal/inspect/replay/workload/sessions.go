@@ -26,7 +26,8 @@ func makeAgent(p Parameters, rnd *rand.Rand) *Workload {
 		now += rnd.ExpFloat64() / p["rate"]
 		system := systems[rnd.Intn(len(systems))]
 		s := session{at: now, blocks: append([]uint32(nil), system...), tokens: p.int("system_prompt_len")}
-		for range p.int("turns_min") + rnd.Intn(max(1, p.int("turns_max")-p.int("turns_min")+1)) {
+		turns := p.int("turns_min") + rnd.Intn(max(1, p.int("turns_max")-p.int("turns_min")+1))
+		for range max(1, turns) { // sessions of no turns would never make the requests
 			s.say(&names, p.int("turn_tokens")+rnd.Intn(max(1, p.int("turn_more_tokens"))))
 			if s.tokens > MaxTokens {
 				break

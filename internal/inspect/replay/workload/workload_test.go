@@ -222,9 +222,31 @@ func TestBadParameters(t *testing.T) {
 		{"shared_prefix", Parameters{"num_groups": 1e5, "num_prompts_per_group": 1e5}, "want at most 1000000"},
 		{"shared_prefix", Parameters{"question_len": 1e9}, "question_len=1e+09: want at most"},
 		{"b2b", Parameters{"seconds": 1e5, "rate_to": 1e4}, "requests: want at most"},
+		{"agent", Parameters{"turns_min": 30}, "turns_min=30: want at most turns_max=20"},
 	} {
 		if _, err := Generate(c.name, 1, c.set); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s %v: %v, want %q", c.name, c.set, err, c.want)
+		}
+	}
+}
+
+// Generators come to an end, and what they make is sound, whichever two of their
+// parameters are 0.
+func TestGeneratorsOfNothing(t *testing.T) {
+	for _, g := range generators {
+		for a := range g.defaults {
+			for b := range g.defaults {
+				set := Parameters{}
+				for few, n := range map[string]float64{"requests": 40, "seconds": 4, "num_groups": 3, "num_prompts_per_group": 4} {
+					if _, has := g.defaults[few]; has {
+						set[few] = n
+					}
+				}
+				set[a], set[b] = 0, 0
+				if w, err := Generate(g.name, 1, set); err == nil {
+					sound(t, w)
+				}
+			}
 		}
 	}
 }
