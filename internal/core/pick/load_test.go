@@ -218,13 +218,13 @@ func TestUnknownIsNeverIdle(t *testing.T) {
 	for i, usage := range []float64{0.2, 0.4, 0.9} {
 		f.Telemetry.Put(pod.ID(i), &telemetry.Sample{At: start, KVUsage: known(usage)})
 	}
-	f.Telemetry.Put(3, &telemetry.Sample{At: start - 4000*ms, KVUsage: known(0.05)}) // stale
+	f.Telemetry.Put(3, &telemetry.Sample{At: start - 4000*ms, KVUsage: known(0.95)}) // stale
 	c := f.decide(f.query(tokens(1, 64), start))
 	for i, want := range []struct {
 		usage float64
 		how   Source
 		state telemetry.State
-	}{{0.2, FromPod, telemetry.Fresh}, {0.4, FromPod, telemetry.Fresh}, {0.9, FromPod, telemetry.Fresh}, {0.05, FromPod, telemetry.Stale}, {0.9, FromOthers, telemetry.Unknown}} {
+	}{{0.2, FromPod, telemetry.Fresh}, {0.4, FromPod, telemetry.Fresh}, {0.9, FromPod, telemetry.Fresh}, {0.95, FromPod, telemetry.Stale}, {0.9, FromOthers, telemetry.Unknown}} {
 		if r := &c.Rows[i]; r.Usage != want.usage || r.UsageHow != want.how || r.Telemetry != want.state {
 			t.Errorf("pod %d: usage %v from %s, %s; want %+v", i, r.Usage, r.UsageHow, r.Telemetry, want)
 		}
@@ -332,6 +332,12 @@ func TestPoolInputs(t *testing.T) {
 			t.Errorf("pod %d: pool term %v, want %v", i, got, want)
 		}
 	}
+	t.Run("a sleeping engine adds all of the prompt", func(t *testing.T) {
+		f.Telemetry.Put(0, &telemetry.Sample{At: start, KVBlocks: known(1000), KVBlockSize: known(16), Asleep: true})
+		if got := f.decide(f.query(prompt, start)).Rows[0].PoolAdds; got != 4112 {
+			t.Errorf("adds %v tokens", got)
+		}
+	})
 	t.Run("a hit/miss estimate says nothing of the pool", func(t *testing.T) {
 		f.Telemetry.Put(1, &telemetry.Sample{At: start, KVBlocks: known(500), KVBlockSize: known(16), KVUsage: known(0.97), KVEstimate: true})
 		if got := f.decide(f.query(prompt, start)).Rows[1].PoolShare; got != 0 {

@@ -7,6 +7,7 @@ import (
 	"github.com/eppctl/eppctl/internal/core/event"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/view"
 )
 
 // ranked is a fleet of one pod of n ranks.
@@ -120,5 +121,20 @@ func TestRanksAreServers(t *testing.T) {
 		if a, b := &c.Rows[0], &c.Rows[1]; math.Abs(a.Queue-0.5) > 1e-9 || a.Queue != b.Queue || a.Depth != b.Depth {
 			t.Errorf("%s: queue %v depth %d, single %v depth %d", engine, a.Queue, a.Depth, b.Queue, b.Depth)
 		}
+	}
+}
+
+// A rank that is full does not hold the prompt back, however deep its match: another
+// rank of the pod gets it, and the pod stays in.
+func TestFullRankGivesWay(t *testing.T) {
+	f, p := ranked(t, pod.EngineVLLM, 2)
+	prompt := tokens(1, 16_000)
+	f.store(p.Members[1], event.TierGPU, prompt, 0, 1000)
+	for range f.policy.Breaker.Depth {
+		f.Fleet.Place(p, view.Work{Rank: 1}, start) // of no prefill: there is no queue to see
+	}
+	c := f.decide(f.query(prompt, start))
+	if r := c.WinnerRow(); r.Rank != 0 || r.RankWhy != reason.RankBusy || r.Verdict != Scored || r.Depth != 0 {
+		t.Errorf("rank %d (%s), %s, depth %d", r.Rank, r.RankWhy, r.Verdict, r.Depth)
 	}
 }

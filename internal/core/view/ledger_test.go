@@ -1,6 +1,7 @@
 package view
 
 import (
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -252,4 +253,25 @@ func TestHeldStopsAtCut(t *testing.T) {
 	if got, want := l.Load(p, 0).Held, int64(11*chunkTokens); got != want {
 		t.Errorf("held %d tokens, want %d: another salt shares nothing", got, want)
 	}
+}
+
+// However long a request is said to take, its pod's queue grows with each, and is
+// gone with the last.
+func TestQueueOfTheLongestPrefills(t *testing.T) {
+	l, p := NewLedger(), somePod(0, 1)
+	const now = 1_800_000_000_000 * ms // some day of 2027
+	var all []*Placement
+	before := Load{}
+	for range 1000 {
+		all = append(all, l.Place(p, Work{Prefill: math.MaxInt64, Nominal: math.MaxInt64, Rank: -1}, now))
+		got := l.LoadSince(p, now, now-ms)
+		if got.Queue <= before.Queue || got.SinceWork <= before.SinceWork {
+			t.Fatalf("%d requests: %v behind, %v placed since; with one less %v and %v", len(all), got.Queue, got.SinceWork, before.Queue, before.SinceWork)
+		}
+		before = got
+	}
+	for _, r := range all {
+		r.End(now)
+	}
+	wantQueue(t, l, p, now, 0)
 }

@@ -37,6 +37,11 @@ type Work struct {
 	Limits Limits
 }
 
+// longestPrefill bounds what a request is taken to compute, so that sums over a
+// million of them fit: with a rate that is configured absurdly low the eighth wrapped
+// around, and the fullest pod looked idle. No engine is given an hour for a prompt.
+const longestPrefill = time.Hour
+
 // announceBy is how long after a request's end the engine may take to announce
 // its blocks. vLLM 0.32.0 sent a request's last batch after the response in 19 to
 // 51 % of all requests on a busy machine, 3 to 128 ms later at p90, 1.05 s at
@@ -77,6 +82,7 @@ type Placement struct {
 
 // Place enters a request into a pod's account.
 func (l *Ledger) Place(p *pod.Pod, w Work, now int64) *Placement {
+	w.Prefill, w.Nominal = min(w.Prefill, longestPrefill), min(w.Nominal, longestPrefill)
 	r := &Placement{ledger: l, work: w, prefill: w.Prefill}
 	if w.Prompt != nil {
 		r.chunks = chunks(l.hasher, w.Prompt)
