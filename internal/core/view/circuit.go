@@ -79,6 +79,7 @@ func (c *circuit) place(r *Placement, waiting int, now int64) {
 		c.limits = DefaultLimits
 	}
 	c.full = c.full || waiting >= c.limits.Depth
+	r.probe = 0 // of the pod it was moved from, whose rounds are not this one's
 	if c.open() && c.probing < c.limits.Probes && now >= c.retry {
 		r.probe = c.round + 1
 		c.probing++
