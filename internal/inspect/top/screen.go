@@ -138,7 +138,7 @@ func (m *model) scrolled(lines []string, n int) []string {
 
 // foot is a line about what is selected, or what has just happened, and the keys.
 func (m *model) foot(d *drawing) []string {
-	return []string{m.status(d), line(m.width, text(dim, m.hint()))}
+	return []string{m.status(d), fitted(m.width, m.hints()...)}
 }
 
 func (m *model) status(d *drawing) string {
@@ -182,33 +182,42 @@ func (m *model) lost() string {
 	return s + "; trying on"
 }
 
-func (m *model) hint() string {
+func (m *model) hints() []piece {
+	hint := func(s string, spare int) piece { return piece{text(dim, s), spare} }
 	switch {
 	case m.typing == aCommand:
-		return "enter do  tab complete  esc leave"
+		return []piece{hint("enter do", 0), hint("tab complete", 0), hint("esc leave", 0)}
 	case m.typing == aFilter:
-		return "enter keep  esc clear"
+		return []piece{hint("enter keep", 0), hint("esc clear", 0)}
 	case m.over():
-		return "esc back  j k scroll  e explain  p pause  < > step  ? help  q quit"
+		return []piece{hint("esc back", 0), hint("j k scroll", 1), hint("e explain", 4), hint("p pause", 2), hint("< > step", 3), hint("? help", 0), hint("q quit", 0)}
 	}
-	return "? help  1-4 views  / filter  s sort  enter look  e explain  p pause  q quit"
+	return []piece{
+		hint("? help", 0), hint("1-4 views", 1), hint("/ filter", 3), hint("s sort", 4), hint("enter look", 2),
+		hint("e explain", 6), hint("p pause", 5), hint("q quit", 0),
+	}
 }
 
 func (m *model) helpText() []string {
 	lines := []string{"", line(m.width, head("  KEYS"))}
 	for _, k := range keys {
-		lines = append(lines, line(m.width, plain(fmt.Sprintf("  %-24s", k.keys)), plain(k.does)))
+		lines = append(lines, meaning(m.width, 28, k.keys, k.does)...)
 	}
 	lines = append(lines, "", line(m.width, head("  COMMANDS")))
 	for _, c := range commands {
-		lines = append(lines, line(m.width, plain(fmt.Sprintf("  :%-23s", c.name+" "+c.takes)), plain(c.does)))
+		lines = append(lines, meaning(m.width, 28, ":"+c.name+" "+c.takes, c.does)...)
 	}
 	lines = append(lines, "", line(m.width, head("  COLUMNS")))
 	for _, c := range columnHelp {
-		says := lipgloss.NewStyle().Width(m.width - 13).PaddingRight(1).Render(c[1])
-		lines = append(lines, strings.Split(lipgloss.JoinHorizontal(lipgloss.Top, fmt.Sprintf("  %-11s", c[0]), says), "\n")...)
+		lines = append(lines, meaning(m.width, 13, c[0], c[1])...)
 	}
 	return append(lines, "", line(m.width, text(dim, fmt.Sprintf("  kept to step back through: %s", &m.history))))
+}
+
+// meaning is a word with what it means beside it, from a column on.
+func meaning(w, from int, word, means string) []string {
+	means = lipgloss.NewStyle().Width(w - from).Render(means)
+	return strings.Split(lipgloss.JoinHorizontal(lipgloss.Top, fmt.Sprintf("  %-*s", from-2, word), means), "\n")
 }
 
 // columnHelp says what the columns mean.
