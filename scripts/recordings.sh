@@ -24,6 +24,7 @@ server=eppctl-recordings-$$
 tm() { "$tmux_bin" -L "$server" -f /dev/null "$@"; }
 end() {
   tm kill-server 2>/dev/null || true
+  [[ -z "${clients:-}" ]] || { kill "$clients" && wait "$clients" || true; } 2>/dev/null
   [[ -z "${demo:-}" ]] || { kill -INT "$demo" 2>/dev/null && wait "$demo" || true; }
   rm -rf "$work" ${dir:+"$dir"}
 }
@@ -66,13 +67,20 @@ config=$dir/eppctl.yaml
 patiently 'admin:' cat "$config"
 admin=$(sed -n 's/.* admin: "\([^"]*\)".*/\1/p' "$config")
 export PATH=$(dirname "$bin"):$PATH EPPCTL_ADDR=$admin LANG=C.UTF-8
-patiently '"sync": *"live"' curl -s "http://$admin/v1/state"
 
 mkdir -p "$img"
-begin top 100 30 'eppctl top'
 begin tap 120 34 'eppctl tap --from serve --sample 1/4 -c 50'
+patiently 'matched the filter' screen tap
+picture tap tap
+
+patiently 'It keeps running' cat "$work/demo.out" # its own load has an end
+url=$(grep -om1 'http://[^ ]*/v1/chat/completions' "$work/demo.out")
+python3 scripts/clients.py "$url" 10 &
+clients=$!
+
+begin top 100 30 'eppctl top'
 patiently 'REQUESTS  [1-9]' screen top
-sleep 6
+sleep 15 # until the courses have a course
 picture top top
 keys top Enter
 patiently 'COURSE' screen top
@@ -83,8 +91,6 @@ sleep 3
 keys top 3
 sleep 2
 keys top q
-patiently 'matched the filter' screen tap
-picture tap tap
 
 # Of the latest picks one that was won by something.
 id=$(curl -s "http://$admin/v1/picks?limit=200" | python3 -c '
