@@ -70,6 +70,12 @@ func startServe(t *testing.T, args ...string) *process {
 	p := &process{cmd: &exec.Cmd{Path: os.Args[0], Env: os.Environ()}}
 	p.cmd.Args = append([]string{"eppctl", "serve", "--config", file, "--log-format", "json", "--ext-proc-addr", "127.0.0.1:0",
 		"--health-addr", "", "--admin-addr", "", "--metrics-addr", ""}, args...)
+	p.start(t)
+	return p
+}
+
+func (p *process) start(t *testing.T) {
+	t.Helper()
 	stderr, err := p.cmd.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +85,6 @@ func startServe(t *testing.T, args ...string) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.cmd.Process.Kill() })
-	return p
 }
 
 // line reads the log up to a message and returns its fields.
