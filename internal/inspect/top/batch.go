@@ -108,7 +108,7 @@ func (m *model) headline(tty bool) string {
 // columns as a terminal has room for; on a pipe all of them, and nothing cut.
 func (m *model) table(d *drawing, tty bool) []string {
 	columns := slices.DeleteFunc(slices.Clone(podColumns), func(c column[*podRow]) bool { return c.bar })
-	list, widths := chosen(columns, m.width)
+	list, widths := chosen(columns, 0, m.width)
 	gap := lipgloss.NewStyle().PaddingRight(2)
 	if tty {
 		gap = gap.PaddingRight(1) // as chosen reckons

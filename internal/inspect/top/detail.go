@@ -52,11 +52,13 @@ func (t *lines) add(label string, parts ...cell) {
 		t.list = append(t.list, (text(bold, fmt.Sprintf("%-*s", labelWidth, label))+now).fit(t.w, lipgloss.Left))
 		label, now = "", ""
 	}
-	for _, p := range parts {
-		if p != "" && now != "" && joined(now, p).width() > t.w-labelWidth {
-			flush()
+	for _, part := range parts {
+		for i, p := range part.broken(t.w - labelWidth) {
+			if i > 0 || p != "" && now != "" && joined(now, p).width() > t.w-labelWidth {
+				flush()
+			}
+			now = joined(now, p)
 		}
-		now = joined(now, p)
 	}
 	flush()
 }

@@ -93,7 +93,7 @@ func tiers(x *view.Rank) [4]int { return [4]int{x.GPU, x.Host, x.Disk, x.Remote}
 
 // drawPods is the table of pods with the ranks of those that are unfolded.
 func drawPods(d *drawing, o order, w int, list []podLine, from, to, at int) []string {
-	t := newLayout(podColumns, w)
+	t := newLayout(podColumns, o.column, w)
 	lines := []string{t.header(d, o)}
 	for i := from; i < to; i++ {
 		l := list[i]

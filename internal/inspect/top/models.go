@@ -125,8 +125,8 @@ var idsColumns = []column[*idsRow]{
 	}},
 	{name: "BY", width: 8, need: 2, cell: func(_ *drawing, r *idsRow) cell { return plain(r.Name) }, less: func(a, b *idsRow) int { return strings.Compare(a.Name, b.Name) }},
 	{name: "STATE", width: 10, need: 4, cell: func(_ *drawing, r *idsRow) cell { return providerCell(r) }},
-	{name: "PARITY", width: 13, need: 1, cell: func(_ *drawing, r *idsRow) cell { return r.word() }, less: func(a, b *idsRow) int { return cmp.Compare(a.verdict(), b.verdict()) }},
-	{name: "PROBE", width: 18, need: 5, cell: func(_ *drawing, r *idsRow) cell { return plain(r.by()) }},
+	{name: "PARITY", width: 17, need: 1, cell: func(_ *drawing, r *idsRow) cell { return r.word() }, less: func(a, b *idsRow) int { return cmp.Compare(a.verdict(), b.verdict()) }},
+	{name: "PROBE", width: 21, need: 5, cell: func(_ *drawing, r *idsRow) cell { return plain(r.by()) }},
 	{name: "AGE", width: 4, at: lipgloss.Right, need: 3, cell: func(d *drawing, r *idsRow) cell {
 		if r.Parity == nil {
 			return ""
@@ -149,7 +149,7 @@ var idsColumns = []column[*idsRow]{
 	{name: "DIFFER", width: 7, at: lipgloss.Right, need: 9, cell: func(_ *drawing, r *idsRow) cell { return faultCell(r.requests().Differs) }, less: func(a, b *idsRow) int {
 		return cmp.Compare(b.requests().Differs, a.requests().Differs)
 	}},
-	{name: "WHY", width: 24, need: 11, cell: func(_ *drawing, r *idsRow) cell { return text(warn, r.Why) }},
+	{name: "WHY", width: 25, need: 11, cell: func(_ *drawing, r *idsRow) cell { return text(warn, r.Why) }},
 	{name: "FILES", width: 30, need: 12, cell: func(_ *drawing, r *idsRow) cell {
 		if r.Files == nil {
 			return ""

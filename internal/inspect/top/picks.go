@@ -41,7 +41,7 @@ var pickColumns = []column[*view.RecentPick]{
 		return cmp.Compare(b.TookUs, a.TookUs)
 	}},
 	{name: "MODEL", width: 24, need: 11, cell: func(_ *drawing, p *view.RecentPick) cell { return plain(p.Model) }},
-	{name: "REASON", width: 18, need: 7, cell: func(_ *drawing, p *view.RecentPick) cell { return text(warn, deref(p.Reason)) }},
+	{name: "REASON", width: 25, need: 7, cell: func(_ *drawing, p *view.RecentPick) cell { return text(warn, deref(p.Reason)) }},
 	{name: "REQUEST", need: 0, cell: func(_ *drawing, p *view.RecentPick) cell { return plain(p.RequestID) }},
 }
 

@@ -122,7 +122,7 @@ func (m *model) emptiness() string {
 }
 
 func drawRows[T any](d *drawing, columns []column[T], o order, w int, rows []T, from, to, at int) []string {
-	t := newLayout(columns, w)
+	t := newLayout(columns, o.column, w)
 	lines := []string{t.header(d, o)}
 	for i := from; i < to; i++ {
 		lines = append(lines, t.row(d, rows[i], i == at))
@@ -159,15 +159,49 @@ func (m *model) status(d *drawing) string {
 	if m.faults {
 		parts = append(parts, text(warn, "only faults"))
 	}
-	if r := m.selectedPod(); r != nil && m.detail == "" {
-		parts = append(parts, plain(r.Name), plain(r.Addr), plain(r.Engine), text(dim, "breaker ")+breakerCell(d, r), syncCell(r.sync))
-		if r.Telemetry.Error != "" {
-			parts = append(parts, text(warn, r.Telemetry.Error))
-		} else if r.Ranks != nil && r.sync != view.Live.String() && r.Ranks[0].Why != "" {
-			parts = append(parts, text(warn, r.Ranks[0].Why), plain(r.Ranks[0].Detail))
-		}
+	return line(m.width, append(parts, m.about(d)...)...)
+}
+
+// about says of the selected row who it is, and why it is not well: a narrow screen
+// has no room for the columns that do.
+func (m *model) about(d *drawing) []cell {
+	keys := m.rowKeys()
+	if len(keys) == 0 || m.detail != "" || m.ids != "" {
+		return nil
 	}
-	return line(m.width, parts...)
+	switch i := m.selected(keys); m.page {
+	case picksPage:
+		if m.card != nil {
+			return nil // it says all of it
+		}
+		return aboutPick(m.visiblePicks()[i])
+	case idsPage:
+		return aboutProvider(m.visibleIDs()[i])
+	}
+	return aboutPod(d, m.selectedPod())
+}
+
+func aboutPod(d *drawing, r *podRow) []cell {
+	parts := []cell{plain(r.Name), plain(r.Addr), plain(r.Engine), text(dim, "breaker ") + breakerCell(d, r), syncCell(r.sync)}
+	if r.Telemetry.Error != "" {
+		return append(parts, text(warn, r.Telemetry.Error))
+	}
+	if x := worst(r.Ranks); x != nil && r.sync != view.Live.String() {
+		parts = append(parts, text(warn, x.Why), plain(x.Detail))
+	}
+	return parts
+}
+
+func aboutPick(p *view.RecentPick) []cell {
+	parts := []cell{plain(deref(p.Pod)), text(warn, deref(p.Reason)), plain(p.Model)}
+	if p.RunnerUp != nil {
+		parts = append(parts, plain("before "+*p.RunnerUp))
+	}
+	return append(parts, plain("decided in "+amount(p.TookUs)+" us"))
+}
+
+func aboutProvider(r *idsRow) []cell {
+	return []cell{plain(r.model), plain(r.Name), providerCell(r), text(warn, r.Why), plain(r.Detail)}
 }
 
 // lost says that there is no news, for how long, and why.

@@ -67,6 +67,60 @@ func TestHelpIsNotCut(t *testing.T) {
 	}
 }
 
+// What is told of one pod or one model is told whole, errors from the wire too: what a
+// narrow screen has no room for stands in the next line.
+func TestDetailsAreNotCut(t *testing.T) {
+	long := "HTTP status 503: " + strings.Repeat("the engine says at great length why it cannot. ", 6) + strings.Repeat("ä-word-longer-than-a-line-", 10)
+	for _, w := range []int{60, 79, 80, 100, 200} {
+		for _, keys := range []string{"enter", "G enter", "G k enter", "G k k enter", "G k k k enter", "/ a - 7 enter enter", "4 enter", "4 j j enter", "4 G enter"} {
+			r := busy(t, w, 200)
+			for i := range r.fleet.Pods {
+				p := &r.fleet.Pods[i]
+				p.Telemetry.Error = long
+				for k := range p.Ranks {
+					p.Ranks[k].Detail = long
+				}
+			}
+			for i := range r.fleet.Tokenizers {
+				for k := range r.fleet.Tokenizers[i].Providers {
+					r.fleet.Tokenizers[i].Providers[k].Detail = long
+				}
+			}
+			r.frame(time.Second)
+			r.keys(keys)
+			lines := strings.Split(r.plain(), "\n")
+			foot := len(lines) - 4 // below it the selected row, and the keys
+			text := strings.Join(lines[4:foot], "\n")
+			if strings.Contains(text, "…") {
+				t.Errorf("%d columns, %q: cut:\n%s", w, keys, text)
+			}
+			if words := strings.Join(strings.Fields(text), " "); !strings.Contains(strings.ReplaceAll(words, " ", ""), strings.ReplaceAll(long, " ", "")) {
+				t.Errorf("%d columns, %q: what went wrong is not there whole:\n%s", w, keys, text)
+			}
+		}
+	}
+}
+
+// Where a narrow screen has no column for the reason, the line about the selected row
+// has it: of a pod the reason of its worst rank, of a pick why nothing matched, of a
+// provider why it tells no ids.
+func TestSelectedRowSaysWhy(t *testing.T) {
+	r := busy(t, 80, 24)
+	for i := range r.fleet.Pods {
+		if p := &r.fleet.Pods[i]; len(p.Ranks) > 1 {
+			p.Ranks[0].Why, p.Ranks[1].Why = "", "history-lost"
+			p.Telemetry.Error = ""
+		}
+	}
+	r.frame(time.Second)
+	r.keys("/ c - 0 enter")
+	r.has("> vllm-c-0", "history-lost")
+	r.keys("esc 3 j j j j")
+	r.has("tokenize-slow")
+	r.keys("4 G")
+	r.has("other  tokenize  failing  tokenizer-missing")
+}
+
 // ASCII changes glyphs, and moves nothing.
 func TestASCIIMovesNothing(t *testing.T) {
 	for _, keys := range []string{"", "2", "3", "? ?"} {

@@ -1,7 +1,6 @@
 package top
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -135,7 +134,7 @@ func (s *sheet) shares(total float64) {
 }
 
 func newPodRow(p *view.PodState, near, far pair) *podRow {
-	r := &podRow{PodState: p, sync: worst(p.Ranks)}
+	r := &podRow{PodState: p, sync: syncOf(p.Ranks)}
 	if from, to, ok := near.pod(p.Name); ok {
 		r.picks = rate{grown(from.served.Picks, to.served.Picks) / near.seconds(), true}
 		r.events = rate{grown(from.batches, to.batches) / near.seconds(), true}
@@ -198,15 +197,22 @@ func part(of, all float64) rate {
 // badness orders the states of event streams, the worst first.
 var badness = []string{"down", "stale", "gap", "partial", "connecting", "syncing", "live", "no-events"}
 
-func worst(ranks []view.Rank) string {
-	label, most := "", len(badness)
+// worst is the rank whose stream is the worst; nil = there is none.
+func worst(ranks []view.Rank) (w *view.Rank) {
+	most := len(badness)
 	for i := range ranks {
-		k := slices.Index(badness, ranks[i].Sync)
-		if label == "" || k < most {
-			label, most = view.SyncLabel(ranks[i].Sync, ranks[i].Missing), k
+		if k := slices.Index(badness, ranks[i].Sync); w == nil || k < most {
+			w, most = &ranks[i], k
 		}
 	}
-	return cmp.Or(label, "-")
+	return w
+}
+
+func syncOf(ranks []view.Rank) string {
+	if w := worst(ranks); w != nil {
+		return view.SyncLabel(w.Sync, w.Missing)
+	}
+	return "-"
 }
 
 // faulty reports that something is wrong with the pod.

@@ -84,6 +84,19 @@ func (c cell) fit(w int, at lipgloss.Position) string {
 	return string(c) + blanks
 }
 
+// broken is a cell in pieces of at most w columns, parted at blanks where there are any.
+func (c cell) broken(w int) (pieces []cell) {
+	for c.width() > w {
+		at, blank := w, 0
+		if begin := ansi.Strip(ansi.Truncate(string(c), w+1, "")); strings.LastIndexByte(begin, ' ') > 0 {
+			at, blank = lipgloss.Width(begin[:strings.LastIndexByte(begin, ' ')]), 1
+		}
+		piece := cell(ansi.Truncate(string(c), at, "")) // less by one where a wide letter stands across
+		pieces, c = append(pieces, piece), cutLeft(c, piece.width()+blank)
+	}
+	return append(pieces, c)
+}
+
 // cutLeft takes so many columns away from the left.
 func cutLeft(c cell, n int) cell {
 	if n <= 0 {

@@ -65,15 +65,23 @@ func next[T any](columns []column[T], from, step int) int {
 // leastName is what the column of what is left must have.
 const leastName = 12
 
-// chosen are the columns that w has room for, each with its width.
-func chosen[T any](columns []column[T], w int) (list []int, widths []int) {
+// chosen are the columns that w has room for, each with its width. The one that rows
+// are sorted by is among them, however little it is needed: an order that nobody can
+// see looks like none.
+func chosen[T any](columns []column[T], by, w int) (list []int, widths []int) {
 	wide := func(c *column[T]) int { return cmp.Or(c.width, leastName) + 1 }
 	left := w - 1 // the mark of the selected row; a blank before each column
 	byNeed := make([]int, len(columns))
 	for i := range byNeed {
 		byNeed[i] = i
 	}
-	slices.SortStableFunc(byNeed, func(a, b int) int { return columns[a].need - columns[b].need })
+	need := func(i int) int {
+		if i == by {
+			return 0
+		}
+		return columns[i].need
+	}
+	slices.SortStableFunc(byNeed, func(a, b int) int { return need(a) - need(b) })
 	for _, i := range byNeed {
 		if n := wide(&columns[i]); n <= left {
 			list, left = append(list, i), left-n
@@ -102,26 +110,24 @@ type layout[T any] struct {
 	widths  []int // of each of these
 }
 
-func newLayout[T any](columns []column[T], w int) *layout[T] {
-	list, widths := chosen(columns, w)
+func newLayout[T any](columns []column[T], by, w int) *layout[T] {
+	list, widths := chosen(columns, by, w)
 	return &layout[T]{columns, list, widths}
 }
 
-// header is the line of column names; the one that is sorted by is marked.
+// header is the line of column names. The one that is sorted by is marked, in the place
+// of its last letter where the name fills its column.
 func (t *layout[T]) header(d *drawing, o order) string {
+	mark := d.down
+	if o.reverse {
+		mark = d.up
+	}
 	return t.across(" ", func(i, width int) cell {
 		name := t.columns[i].name
 		if i != o.column {
 			return text(dim, name)
 		}
-		mark := d.down
-		if o.reverse {
-			mark = d.up
-		}
-		if lipgloss.Width(name) < width {
-			name += mark
-		}
-		return text(bold, name)
+		return text(bold, cut(name, width-1)+mark)
 	})
 }
 
