@@ -101,14 +101,7 @@ func (c *Command) printReplicas(s *out.Streams, d *Replicas) error {
 
 // replicas shows who picks whom, and below what is not the same.
 func (p *page) replicas(d *Replicas) {
-	for i, r := range []*Replica{&d.A, &d.B} {
-		label := [2]string{"PICK", ""}[i]
-		total := ""
-		if r.Score != nil {
-			total = seconds(*r.Score) + " s"
-		}
-		p.line(label, [2]string{"A", "B"}[i]+" "+r.Addr, outcomeText(&r.Pick), deref(r.Pick.Addr), total, marginText(&r.Pick), out.Plural(r.Pods, "pod"))
-	}
+	p.sides(&d.A, &d.B)
 	t := &out.Table{Indent: "  ", Columns: []out.Column{{Name: "POD"}, {Name: "WHAT"}, {Name: "A", Right: true}, {Name: "B", Right: true}}}
 	hidden := 0
 	for i := range d.Differences {
@@ -126,7 +119,8 @@ func (p *page) replicas(d *Replicas) {
 		if x.Pod != nil {
 			pod = *x.Pod
 		}
-		t.Add(pod, strings.TrimPrefix(x.Field, "terms."), differingText(x.Field, x.A), differingText(x.Field, x.B))
+		left, right := differingTexts(x)
+		t.Add(pod, strings.TrimPrefix(x.Field, "terms."), left, right)
 	}
 	note := ""
 	if hidden > 0 {
@@ -140,6 +134,26 @@ func (p *page) replicas(d *Replicas) {
 	default:
 		p.block("DIFFER", note, t)
 	}
+}
+
+// sides writes what either side picks, one above the other.
+func (p *page) sides(a, b *Replica) {
+	parts := func(name string, r *Replica) []string {
+		total := ""
+		if r.Score != nil {
+			total = seconds(*r.Score) + " s"
+		}
+		return []string{name + " " + r.Addr, outcomeText(&r.Pick), deref(r.Pick.Addr), total, marginText(&r.Pick), out.Plural(r.Pods, "pod")}
+	}
+	x, y := parts("A", a), parts("B", b)
+	for i := range x[:len(x)-1] {
+		w := max(out.Cells(out.Clean(x[i])), out.Cells(out.Clean(y[i])))
+		for _, s := range []*string{&x[i], &y[i]} {
+			*s += strings.Repeat(" ", w-out.Cells(out.Clean(*s)))
+		}
+	}
+	p.line("PICK", x...)
+	p.line("", y...)
 }
 
 // ofItsTime are values that differ with the time at which a serve was started or asked,
@@ -165,6 +179,21 @@ func same(x *Difference) bool {
 	a, ok := x.A.(float64)
 	b, also := x.B.(float64)
 	return ok && also && !visible(a-b)
+}
+
+// differingTexts writes both sides, with as many digits as it takes to tell them apart.
+func differingTexts(x *Difference) (a, b string) {
+	if a, b = differingText(x.Field, x.A), differingText(x.Field, x.B); a == b {
+		a, b = exactly(x.A), exactly(x.B)
+	}
+	return a, b
+}
+
+func exactly(v any) string {
+	if v, ok := v.(float64); ok {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	return fmt.Sprint(v)
 }
 
 // differingText writes a value of either side.

@@ -128,3 +128,27 @@ func TestAgainstNobody(t *testing.T) {
 		}
 	}
 }
+
+// Whatever is listed as a difference looks like one.
+func TestDifferencesCanBeSeen(t *testing.T) {
+	text, _ := against(t, "wide", other(t, func(x *pick.Explanation) {
+		p := podOf(x.Pods, "pod-0")
+		for i := range p.Terms {
+			p.Terms[i].Seconds += 1e-7 * float64(i+1)
+		}
+		total := *p.Total + 1e-6
+		p.Total = &total
+		p.Terms[0].Inputs["prefill_s"] = 0.0123456789
+		x.Weights.Beta += 1e-9
+	}))
+	_, list, _ := strings.Cut(text, "DIFFER")
+	lines := strings.Split(strings.TrimSpace(list), "\n")[1:]
+	if len(lines) < 10 {
+		t.Fatalf("%s", text)
+	}
+	for _, l := range lines {
+		if f := strings.Fields(l); f[2] == f[3] {
+			t.Errorf("no difference to be seen in %q", l)
+		}
+	}
+}

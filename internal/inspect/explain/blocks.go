@@ -106,18 +106,49 @@ func (p *page) match() {
 	for _, tier := range used {
 		t.Columns = append(t.Columns, out.Column{Name: tier.name, Right: true})
 	}
-	t.Columns = append(t.Columns, out.Column{Name: "TOTAL", Right: true}, out.Column{Name: "CACHED TOKENS"},
+	t.Columns = append(t.Columns, out.Column{Name: "TOTAL", Right: true})
+	sizes := p.differentSizes()
+	if sizes {
+		t.Columns = append(t.Columns, out.Column{Name: "SIZE", Right: true})
+	}
+	t.Columns = append(t.Columns, out.Column{Name: "CACHED TOKENS"},
 		out.Column{Name: "EVENTS", Right: true}, out.Column{Name: "STATE", Elastic: !p.o.Wide, Wrap: p.o.Wide})
 	for _, x := range p.shown() {
 		row := []out.Cell{{Text: x.Name}}
 		for _, tier := range used {
 			row = append(row, out.Cell{Text: fmt.Sprint(tier.of(&x.Match))})
 		}
-		row = append(row, out.Cell{Text: fmt.Sprint(x.Match.Depth)}, out.Cell{Text: p.depth(x)},
+		row = append(row, out.Cell{Text: fmt.Sprint(x.Match.Depth)})
+		if sizes {
+			row = append(row, out.Cell{Text: sizeText(x.Match.Size)})
+		}
+		row = append(row, out.Cell{Text: p.depth(x)},
 			out.Cell{Text: eventsText(x)}, out.Cell{Text: p.indexText(x), Style: indexStyle(x)})
 		t.AddCells(row...)
 	}
 	p.block("MATCH", "blocks of the prompt, by fastest tier"+p.hidden(), t)
+}
+
+// differentSizes reports that the pods' blocks are not of one size, so that their
+// numbers cannot be compared.
+func (p *page) differentSizes() bool {
+	first := 0
+	for _, x := range p.scored {
+		if size := x.Match.Size; size != nil {
+			if first != 0 && *size != first {
+				return true
+			}
+			first = *size
+		}
+	}
+	return false
+}
+
+func sizeText(size *int) string {
+	if size == nil {
+		return "-"
+	}
+	return fmt.Sprint(*size)
 }
 
 // depth draws the cached share of the prompt's tokens, and counts them.

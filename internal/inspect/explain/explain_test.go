@@ -143,6 +143,33 @@ func TestNoHalfNumbers(t *testing.T) {
 	}
 }
 
+// TestBlocksOfSeveralSizes: where pods count in blocks of other sizes, MATCH says of
+// which, and FLIP counts in the pod's own.
+func TestBlocksOfSeveralSizes(t *testing.T) {
+	_, x := answer(t, decided)
+	render := func() string {
+		s, got := pipe()
+		if err := Render(s.Out, s, x, Options{Now: now, Wide: true}); err != nil {
+			t.Fatal(err)
+		}
+		return got.String()
+	}
+	if text := render(); strings.Contains(text, "SIZE") || !strings.Contains(text, "cached of pod-0 3392 -> 3104 tokens (212 -> 194 blocks)") {
+		t.Errorf("one size:\n%s", text)
+	}
+	own := 32
+	podOf(x.Pods, "pod-0").Match.Size = &own
+	podOf(x.Pods, "pod-1").Match.Size = nil
+	if text := render(); !strings.Contains(text, "cached of pod-0 3392 -> 3104 tokens (106 -> 97 blocks)") || strings.Contains(text, "2112 tokens (") {
+		t.Errorf("the pod's own size, or none:\n%s", text)
+	}
+	other := 16
+	podOf(x.Pods, "pod-1").Match.Size = &other
+	if text := render(); !strings.Contains(text, "  TOTAL  SIZE  ") {
+		t.Errorf("two sizes:\n%s", text)
+	}
+}
+
 // TestPortion: a full bar is a full match, an empty one none.
 func TestPortion(t *testing.T) {
 	for _, tc := range []struct {

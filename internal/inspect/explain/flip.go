@@ -46,10 +46,18 @@ func (p *page) flipText(f *pick.ExplainedFlip) string {
 		return fmt.Sprintf("%s wins if weight %s %s -> %s", f.Winner, f.Field, amount(f.Now), amount(f.At))
 	}
 	text := fmt.Sprintf("%s wins if %s of %s %s -> %s%s", f.Winner, f.Field, *f.Pod, amount(f.Now), amount(f.At), unitOf(f.Unit, f.At))
-	if size := p.x.BlockSize; f.Field == "cached" && size != nil && *size > 0 {
-		text += fmt.Sprintf(" (%d -> %d blocks)", int(f.Now) / *size, int(f.At) / *size)
+	if size := p.blockSize(*f.Pod); f.Field == "cached" && size > 0 {
+		text += fmt.Sprintf(" (%d -> %d blocks)", int(f.Now)/size, int(f.At)/size)
 	}
 	return text
+}
+
+// blockSize is that of a pod, as MATCH counts; 0 where nothing matched that tells it.
+func (p *page) blockSize(name string) int {
+	if x := podOf(p.x.Pods, name); x != nil && x.Match.Size != nil {
+		return *x.Match.Size
+	}
+	return 0
 }
 
 // flipFlag is the flag that supposes it.
