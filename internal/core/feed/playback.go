@@ -51,9 +51,9 @@ type played struct {
 	decoder decoder
 	batch   event.Batch
 	applied cursor
-	holed   bool // the purge of an unreadable batch is done, its notice is to come
-	told    bool // its state has come
-	midway  bool // events had been applied before the recording began
+	holed   bool  // the purge of an unreadable batch is done, its notice is to come
+	told    bool  // its state has come
+	midway  int64 // events had been applied before the recording began, which was then; 0 = none
 	sync    view.Sync
 }
 
@@ -74,7 +74,7 @@ func (p *Playback) Span() (from, to int64) { return p.from, p.to }
 func (p *Playback) Midway() (names []string) {
 	for _, x := range p.fleet.Pods.Snapshot().Pods {
 		for rank := range x.Members {
-			if s := p.streams[streamID{x.Spec.Name, rank}]; s != nil && s.midway {
+			if s := p.streams[streamID{x.Spec.Name, rank}]; s != nil && s.midway != 0 {
 				names = append(names, x.Spec.Name)
 				break
 			}
@@ -321,7 +321,7 @@ func (p *Playback) message(s *played, topic string, seq uint64, payload []byte, 
 }
 
 func (p *Playback) purge(s *played) {
-	s.midway = false
+	s.midway = 0
 	p.fleet.Index.Purge(s.member)
 	if d, ok := s.decoder.(*event.PullDecoder); ok {
 		d.Forget()
@@ -346,7 +346,7 @@ func (p *Playback) state(s *played, r *recording.Record) error {
 		return fmt.Errorf("playback: pod %q: %w", r.Pod.Name, err)
 	}
 	if !s.told && !s.applied.ok && next.LastEvent != 0 {
-		s.midway = true
+		s.midway = r.At
 	}
 	s.told = true
 	if s.sync.LastEvent > next.LastEvent { // it is said again, at the head of another file
@@ -361,7 +361,8 @@ func (p *Playback) state(s *played, r *recording.Record) error {
 // long as a part of its history is missing.
 func (p *Playback) show(s *played) {
 	x := s.sync
-	if s.midway && x.State == view.Live {
+	if s.midway != 0 && x.State == view.Live {
+		x.Since = max(x.Since, s.midway)
 		x.State, x.Why, x.Detail = view.Partial, reason.HistoryLost, "what it held before the recording began is not known"
 	}
 	p.fleet.Sync.Put(s.member, x)

@@ -275,7 +275,7 @@ func TestPlaybackMidway(t *testing.T) {
 	was := view.Sync{State: view.Live, Since: 1e9, LastEvent: 4e9, LastSeq: 9, Lost: 3, Connected: true}
 	state(was)
 	m := fleet.Pods.Snapshot().ByName("a").Members[0]
-	if got := fleet.Sync.Get(m); got.State != view.Partial || got.Why != reason.HistoryLost || !got.Connected || got.LastEvent != 4e9 {
+	if got := fleet.Sync.Get(m); got.State != view.Partial || got.Why != reason.HistoryLost || got.Since != 5e9 || !got.Connected || got.LastEvent != 4e9 {
 		t.Errorf("%+v", got)
 	}
 	if got := p.Midway(); !slices.Equal(got, []string{"a"}) {

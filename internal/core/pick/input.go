@@ -73,7 +73,7 @@ var inputs = []field{
 		set: func(_ *Card, _ *basis, r *Row, v float64) { r.Load.Held = int64(v) },
 	},
 	{
-		name: "kv_usage", unit: "share", about: "of its KV blocks, as its page shows it", most: upTo(1),
+		name: "kv_usage", unit: "share", about: "of its KV blocks, as its page shows it; it counts where others may be there", most: upTo(1),
 		now: gaugeOf(func(s *telemetry.Sample) *telemetry.Value { return &s.KVUsage }),
 		set: func(was *Card, b *basis, r *Row, v float64) {
 			setGauge(was, b, r, v, func(s *telemetry.Sample) *telemetry.Value { s.KVEstimate = false; return &s.KVUsage })
