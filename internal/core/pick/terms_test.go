@@ -7,6 +7,9 @@ import (
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
 
@@ -26,7 +29,7 @@ type given struct {
 // row is the row that observing such a pod would give.
 func (g given) row(b *basis) *Row {
 	r := &Row{
-		Sync: &noSync, Device: &noDevice,
+		Sync: &noSync, Device: &noDevice, Pod: &pod.Pod{},
 		Cached: g.gpu + g.host + g.disk + g.remote,
 		Queue:  g.queue, Depth: g.depth, Load: view.Load{InFlight: g.inFlight},
 		Usage: g.usage, Slow: max(1, g.slow), Severe: g.severe, Trust: 1, Adapter: g.adapter,
@@ -290,6 +293,57 @@ func TestSlowTierIsCapped(t *testing.T) {
 			t.Errorf("a doubted copy stands below none: %v < %v", r.Total, none.Total)
 		}
 	})
+}
+
+// Each way for a term to be 0 has its own word: what costs nothing, what nobody knows,
+// and what the configuration leaves out.
+func TestWhyATermIsZero(t *testing.T) {
+	told := &telemetry.Device{Known: true, Envelope: telemetry.Value{V: 0.3, Known: true}}
+	weighed := func(p *Policy) { p.Energy.Weight = 1 }
+	doubted := func(r *Row) { r.Trust = 0 }
+	for _, tc := range []struct {
+		name   string
+		term   int
+		given  given
+		policy func(*Policy)
+		row    func(*Row)
+		want   reason.Code
+	}{
+		{"a hit", TermKV, given{gpu: 3200}, nil, nil, reason.None},
+		{"no hit", TermKV, given{}, nil, func(r *Row) { r.Reason = reason.NotCached }, reason.NotCached},
+		{"a hit in doubt", TermKV, given{gpu: 3200}, nil, doubted, reason.NotTrusted},
+		{"a hit without weight", TermKV, given{gpu: 3200}, func(p *Policy) { p.Alpha = 0 }, nil, reason.WeightZero},
+		{"no queue", TermQueue, given{}, nil, nil, reason.Idle},
+		{"a queue that is due", TermQueue, given{depth: 3}, nil, nil, reason.Overdue},
+		{"no pool", TermPool, given{}, nil, nil, reason.PoolUnknown},
+		{"a pool that nothing has left", TermPool, given{poolSize: 1 << 16, poolAdds: 1024, poolShare: 0.5}, nil, nil, reason.NoResidence},
+		{"no adapter", TermLoRA, given{}, nil, nil, reason.AdapterNone},
+		{"a loaded adapter", TermLoRA, given{adapter: AdapterResident}, nil, nil, reason.AdapterResident},
+		{"loading for nothing", TermLoRA, given{adapter: AdapterLoadable}, func(p *Policy) { p.LoRA.Load = 0 }, nil, reason.WeightZero},
+		{"a device nobody tells of", TermHardware, given{}, nil, nil, reason.HardwareUnknown},
+		{"a device that is well", TermHardware, given{}, nil, func(r *Row) { r.Device = told }, reason.HardwareNormal},
+		{"watts nobody tells of", TermEnergy, given{}, weighed, nil, reason.HardwareUnknown},
+		{"watts to spare", TermEnergy, given{}, weighed, func(r *Row) { r.Device = told }, reason.BelowLimit},
+		{"blocks on the GPU", TermTier, given{gpu: 3200}, nil, nil, reason.OnGPU},
+		{"blocks on the GPU without weight", TermTier, given{gpu: 3200}, func(p *Policy) { p.Alpha = 0 }, nil, reason.OnGPU},
+		{"blocks on the host", TermTier, given{host: 3200}, nil, nil, reason.None},
+		{"blocks on the host without weight", TermTier, given{host: 3200}, func(p *Policy) { p.Alpha = 0 }, nil, reason.WeightZero},
+		{"blocks on the host in doubt", TermTier, given{host: 3200}, nil, doubted, reason.NotTrusted},
+	} {
+		p := DefaultPolicy()
+		if tc.policy != nil {
+			tc.policy(p)
+		}
+		b := basisFor(p, 4096)
+		r := tc.given.row(b)
+		if tc.row != nil {
+			tc.row(r)
+		}
+		b.score(r)
+		if got := b.zero(r, tc.term); got != tc.want {
+			t.Errorf("%s: %q, want %q, at %v s", tc.name, got, tc.want, r.Terms[tc.term])
+		}
+	}
 }
 
 // φ = 0.75, R = 8 s, 1,024 of 65,536 tokens added: 8/64 s at three times the

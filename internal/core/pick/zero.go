@@ -47,14 +47,20 @@ func (b *basis) zero(r *Row, t int) reason.Code {
 		}
 		return reason.HardwareNormal
 	case TermTier:
-		if r.Cached == 0 {
+		switch {
+		case r.Cached == 0:
 			return r.Reason
+		case !r.offGPU():
+			return reason.OnGPU
+		case r.Trust == 0:
+			return reason.NotTrusted
 		}
-		return reason.OnGPU
+		return reason.WeightZero // of what the copy saves, which caps the term, or of the link
 	case TermEnergy:
-		if b.envelopeOf(r) > 0 {
-			return reason.BelowLimit
+		if !r.envelope().Known && b.envelope == 0 {
+			return reason.HardwareUnknown
 		}
+		return reason.BelowLimit
 	}
 	return reason.Idle
 }
