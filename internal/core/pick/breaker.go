@@ -5,6 +5,14 @@ package pick
 // depth at which the soft filter leaves the pod out. It follows the depth alone,
 // so it closes by itself as requests are answered.
 
+var breakerTerm = term{
+	name:   "breaker",
+	factor: func(p *Policy) *float64 { return &p.Breaker.Weight },
+	inputs: breakerInputs,
+}
+
+func breakerCounts(_ *basis, r *Row) bool { return r.Depth != 0 }
+
 func breakerSeconds(b *basis, r *Row) float64 {
 	d := min(r.Depth, b.policy.Breaker.Depth)
 	if d == 0 {

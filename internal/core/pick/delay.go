@@ -11,6 +11,12 @@ package pick
 // code trace 0.65 s against 0.82 s) and by a tenth where four routers share the
 // fleet (conv 1.22 s against 1.34 s).
 
+var delayTerm = term{
+	name:   "delay",
+	factor: func(p *Policy) *float64 { return &p.Delay },
+	inputs: delayInputs,
+}
+
 // behind is how many requests are taken to come while this one waits. A pod that
 // does not tell its queue is not taken to be idle, as in the queue term.
 func (r *Row) behind() float64 {
@@ -24,6 +30,8 @@ func (r *Row) behind() float64 {
 func (b *basis) delayed(r *Row) float64 {
 	return b.policy.Delay * r.behind() * (b.cold - r.Trust*(b.cold-r.Prefill))
 }
+
+func delayCounts(_ *basis, r *Row) bool { return r.Depth != 0 || r.Assumed != 0 }
 
 func delaySeconds(b *basis, r *Row) float64 { return -b.delayed(r) }
 

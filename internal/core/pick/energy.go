@@ -1,11 +1,21 @@
 package pick
 
-import "github.com/eppctl/eppctl/internal/core/telemetry"
+import (
+	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
+)
 
 // The energy term keeps work off pods near the end of their power or thermal
 // envelope: a device there clocks down for everything it computes, and the last
 // watts buy the least. It is off unless it is given a weight; what a device that
 // already throttles costs is the hardware term's.
+
+var energyTerm = term{
+	name:   "energy",
+	factor: func(p *Policy) *float64 { return &p.Energy.Weight },
+	inputs: energyInputs,
+	zero:   energyZero,
+}
 
 // observeEnergy notes the greatest share that a fresh page tells.
 func (b *basis) observeEnergy(r *Row) {
@@ -35,6 +45,8 @@ func (b *basis) envelopeOf(r *Row) float64 {
 	return min(b.envelope, 1)
 }
 
+func energyCounts(b *basis, _ *Row) bool { return b.policy.Energy.Weight != 0 }
+
 func energySeconds(b *basis, r *Row) float64 {
 	e := &b.policy.Energy
 	if e.Weight == 0 {
@@ -50,4 +62,11 @@ func energyInputs(b *basis, r *Row) map[string]any {
 		"from":     number(b.policy.Energy.From),
 		"weight_s": number(b.policy.Energy.Weight),
 	}
+}
+
+func energyZero(b *basis, r *Row) reason.Code {
+	if !r.envelope().Known && b.envelope == 0 {
+		return reason.HardwareUnknown
+	}
+	return reason.BelowLimit
 }

@@ -1,8 +1,17 @@
 package pick
 
+import "github.com/eppctl/eppctl/internal/core/reason"
+
 // The hardware term is what a slower or failing device adds: its factor on all
 // the pod's prefill, queued, own and in the way of others, and a flat charge while
 // it is critical.
+
+var hardwareTerm = term{
+	name:   "hardware",
+	setBy:  "it is set by hardware.slow_from, .slow_max, .impaired and .severe",
+	inputs: hardwareInputs,
+	zero:   hardwareZero,
+}
 
 // observeHardware sets the factor and the charge. What was measured of the pod's
 // prefill stands for what its configured rate and its clock let one expect; a
@@ -61,6 +70,8 @@ func (b *basis) paced(rated float64, r *Row) float64 {
 // one model lie further apart, a slip of the pen does.
 const maxRated = 64
 
+func hardwareCounts(_ *basis, r *Row) bool { return r.Slow != 1 || r.Severe != 0 }
+
 func hardwareSeconds(b *basis, r *Row) float64 {
 	if r.Slow == 1 {
 		return -r.Severe
@@ -79,4 +90,11 @@ func hardwareInputs(b *basis, r *Row) map[string]any {
 		"queue_s":   number(r.Queue),
 		"delay_s":   number(b.delayed(r)),
 	}
+}
+
+func hardwareZero(_ *basis, r *Row) reason.Code {
+	if !r.Device.Known && r.Load.Pace.Sure == 0 && r.Pod.Spec.PrefillRate == 0 {
+		return reason.HardwareUnknown
+	}
+	return reason.HardwareNormal
 }

@@ -3,11 +3,19 @@ package pick
 import (
 	"math"
 
+	"github.com/eppctl/eppctl/internal/core/reason"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
 
 // The kv term is affinity: the prefill seconds that the pod's cached blocks save
 // against computing the whole prompt.
+
+var kvTerm = term{
+	name:   "kv",
+	factor: func(p *Policy) *float64 { return &p.Alpha },
+	inputs: kvInputs,
+	zero:   kvZero,
+}
 
 func (b *basis) observeKV(r *Row) {
 	r.Cached = r.Near // never both: a match needs ids
@@ -57,6 +65,8 @@ func (b *basis) trust(r *Row) float64 {
 	return b.policy.StaleTrust
 }
 
+func kvCounts(*basis, *Row) bool { return true }
+
 func kvSeconds(b *basis, r *Row) float64 {
 	return r.Trust * b.policy.Alpha * (b.cold - r.Prefill)
 }
@@ -71,4 +81,11 @@ func kvInputs(b *basis, r *Row) map[string]any {
 		"alpha":           number(b.policy.Alpha),
 		"trust":           number(r.Trust),
 	}
+}
+
+func kvZero(_ *basis, r *Row) reason.Code {
+	if r.Cached == 0 {
+		return r.Reason
+	}
+	return reason.NotTrusted
 }

@@ -1,6 +1,7 @@
 package pick
 
 import (
+	"github.com/eppctl/eppctl/internal/core/reason"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
@@ -9,6 +10,13 @@ import (
 // its weights are on the pod, which is asked of history and not of activity alone.
 // An adapter that idles between two requests is loaded all the same, and requests
 // that followed activity would drag it from pod to pod.
+
+var loraTerm = term{
+	name:   "lora",
+	setBy:  "its seconds are lora.load and lora.slot_wait",
+	inputs: loraInputs,
+	zero:   loraZero,
+}
 
 // AdapterState is what is known of the request's adapter on a pod.
 type AdapterState uint8
@@ -60,6 +68,8 @@ func observeLoRA(l *view.Ledger, adapter string, r *Row, s *telemetry.Sample) {
 // computes with, and one where nobody tells (vLLM's default of max_loras).
 func (r *Row) keeps() int { return max(r.Slots, r.Pod.Spec.MaxCPULoRAs, 1) }
 
+func loraCounts(_ *basis, r *Row) bool { return r.Adapter != AdapterNone }
+
 func loraSeconds(b *basis, r *Row) float64 {
 	switch l := b.policy.LoRA; r.Adapter {
 	case AdapterLoadable, AdapterUnknown:
@@ -84,4 +94,14 @@ func loraInputs(b *basis, r *Row) map[string]any {
 		in["newer"] = r.LoRA.Newer
 	}
 	return in
+}
+
+func loraZero(_ *basis, r *Row) reason.Code {
+	switch r.Adapter {
+	case AdapterNone:
+		return reason.AdapterNone
+	case AdapterResident:
+		return reason.AdapterResident
+	}
+	return reason.WeightZero
 }

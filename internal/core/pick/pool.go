@@ -1,11 +1,21 @@
 package pick
 
-import "github.com/eppctl/eppctl/internal/core/telemetry"
+import (
+	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
+)
 
 // The pool term charges the pod's second server, its KV pool. A request takes
 // the blocks it adds for its whole residence; (adds/size)·residence is that time
 // of the pool, and φ/(1 - φ) the price of a server loaded to φ. A warm pod adds
 // little, so sharing stays cheap exactly where memory is short.
+
+var poolTerm = term{
+	name:   "pool",
+	factor: func(p *Policy) *float64 { return &p.Pool },
+	inputs: poolInputs,
+	zero:   poolZero,
+}
 
 // defaultBlock stands for the block a request's output begins, where neither the
 // match nor the page tells the size: the default of vLLM.
@@ -73,6 +83,8 @@ func (b *basis) crowded(r *Row) bool {
 	return taken+r.PoolAdds/r.PoolSize > b.policy.PoolCap
 }
 
+func poolCounts(*basis, *Row) bool { return true }
+
 func poolSeconds(b *basis, r *Row) float64 {
 	if r.PoolSize <= 0 || b.policy.Pool == 0 || r.PoolShare == 0 {
 		return 0
@@ -94,4 +106,14 @@ func poolInputs(b *basis, r *Row) map[string]any {
 		"usage":        number(r.Usage),
 		"usage_source": r.UsageHow.String(),
 	}
+}
+
+func poolZero(b *basis, r *Row) reason.Code {
+	switch {
+	case r.PoolSize <= 0:
+		return reason.PoolUnknown
+	case b.means.Residence == 0:
+		return reason.NoResidence
+	}
+	return reason.Idle
 }

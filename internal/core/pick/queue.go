@@ -1,6 +1,9 @@
 package pick
 
-import "github.com/eppctl/eppctl/internal/core/telemetry"
+import (
+	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/telemetry"
+)
 
 // The queue term is the time until the pod could begin with the request. Our own
 // accounting says it without delay; a gauge of waiting requests only raises it,
@@ -10,6 +13,13 @@ import "github.com/eppctl/eppctl/internal/core/telemetry"
 // waiting what it preempted as well, which has answered and waits no more for us:
 // only a page with more requests than ours, waiting and running ones together,
 // shows others.
+
+var queueTerm = term{
+	name:   "queue",
+	setBy:  "its seconds count in full; prefill_tokens_per_second scales what the request itself takes",
+	inputs: queueInputs,
+	zero:   queueZero,
+}
 
 // observeQueue sets queue and depth. It needs the row's slow-down: the ledger
 // counts real seconds, the terms speak of nominal ones, and the hardware term
@@ -88,6 +98,8 @@ func (b *basis) scrapedAt(s *telemetry.Brief) int64 {
 	return s.WaitingAt
 }
 
+func queueCounts(*basis, *Row) bool { return true }
+
 func queueSeconds(_ *basis, r *Row) float64 { return -r.Queue }
 
 func queueInputs(b *basis, r *Row) map[string]any {
@@ -104,4 +116,11 @@ func queueInputs(b *basis, r *Row) map[string]any {
 		"since_scrape_s": number(seconds(r.Load.SinceWork)),
 		"mean_prefill_s": number(b.mean),
 	}
+}
+
+func queueZero(_ *basis, r *Row) reason.Code {
+	if r.Depth > 0 {
+		return reason.Overdue
+	}
+	return reason.Idle
 }

@@ -1,43 +1,29 @@
 package pick
 
-// term is one contribution to the score: signed seconds from what a row holds
-// (score), and the raw inputs of it for display. A term changes nothing and reads
-// nothing but its arguments, so it can be evaluated again on a stored card.
-type term struct {
-	name   string
-	inputs func(*basis, *Row) map[string]any
-}
+import (
+	"slices"
 
-// Indices into Row.Terms.
-const (
-	TermKV = iota
-	TermQueue
-	TermDelay
-	TermBreaker
-	TermPool
-	TermConcurrency
-	TermUtilisation
-	TermLoRA
-	TermHardware
-	TermTier
-	TermEnergy
-	numTerms
+	"github.com/eppctl/eppctl/internal/core/reason"
 )
 
-// terms is the one list of what makes up a score. A total is the sum in this
-// order, and so is everything printed.
-var terms = [numTerms]term{
-	TermKV:          {"kv", kvInputs},
-	TermQueue:       {"queue", queueInputs},
-	TermDelay:       {"delay", delayInputs},
-	TermBreaker:     {"breaker", breakerInputs},
-	TermPool:        {"pool", poolInputs},
-	TermConcurrency: {"concurrency", concurrencyInputs},
-	TermUtilisation: {"utilisation", utilisationInputs},
-	TermLoRA:        {"lora", loraInputs},
-	TermHardware:    {"hardware", hardwareInputs},
-	TermTier:        {"tier", tierInputs},
-	TermEnergy:      {"energy", energyInputs},
+// The terms of the score, in order of summation. This line is the whole registry:
+// what follows from it, score.go has.
+//
+//go:generate go run ../../../scripts/terms KV Queue Delay Breaker Pool Concurrency Utilisation LoRA Hardware Tier Energy
+
+// term is one contribution to the score. The file named after it declares, of the
+// term X, xTerm as below and two functions of a basis and a row: xSeconds, its signed
+// seconds, and xCounts, whether they may be anything but 0. A term changes nothing and
+// reads nothing but its arguments, so it can be evaluated again on a stored card.
+type term struct {
+	name string
+	// factor is the weight that the seconds are multiplied with. A term without one
+	// has nil, and setBy for whoever looks for it.
+	factor func(*Policy) *float64
+	setBy  string
+	inputs func(*basis, *Row) map[string]any // raw, for display
+	// zero says why seconds that have a weight are 0; nil = the pod is idle.
+	zero func(*basis, *Row) reason.Code
 }
 
 // TermNames lists the terms in order of summation.
@@ -49,37 +35,11 @@ func TermNames() []string {
 	return names
 }
 
-// score evaluates every term of a row that has no terms yet and sums them up. It names them one by one
-// because a call through a table costs as much as a term, and it passes over those
-// that are nothing for nearly all rows: each addition waits for the one before, and
-// to add 0 changes no sum.
-func (b *basis) score(r *Row) {
-	sum := r.add(0, TermKV, kvSeconds(b, r))
-	sum = r.add(sum, TermQueue, queueSeconds(b, r))
-	if r.Depth != 0 || r.Assumed != 0 {
-		sum = r.add(sum, TermDelay, delaySeconds(b, r))
-		sum = r.add(sum, TermBreaker, breakerSeconds(b, r))
+func termByName(name string) *term {
+	if i := slices.IndexFunc(terms[:], func(t term) bool { return t.name == name }); i >= 0 {
+		return &terms[i]
 	}
-	sum = r.add(sum, TermPool, poolSeconds(b, r))
-	if b.policy.Beta != 0 {
-		sum = r.add(sum, TermConcurrency, concurrencySeconds(b, r))
-	}
-	if b.policy.Upsilon != 0 {
-		sum = r.add(sum, TermUtilisation, utilisationSeconds(b, r))
-	}
-	if r.Adapter != AdapterNone {
-		sum = r.add(sum, TermLoRA, loraSeconds(b, r))
-	}
-	if r.Slow != 1 || r.Severe != 0 {
-		sum = r.add(sum, TermHardware, hardwareSeconds(b, r))
-	}
-	if r.offGPU() {
-		sum = r.add(sum, TermTier, tierSeconds(b, r))
-	}
-	if b.policy.Energy.Weight != 0 {
-		sum = r.add(sum, TermEnergy, energySeconds(b, r))
-	}
-	r.Total = sum
+	return nil
 }
 
 // add takes a term into the sum, which does not go through memory between terms.

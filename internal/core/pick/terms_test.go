@@ -3,6 +3,8 @@ package pick
 import (
 	"math"
 	"math/rand"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -397,6 +399,31 @@ func TestPower(t *testing.T) {
 		}
 		if got, want := power(1.5, n), math.Pow(1.5, float64(n)); !near(got/want, 1, 1e-12) {
 			t.Errorf("1.5^%d = %v, want %v", n, got, want)
+		}
+	}
+}
+
+// Each term has all that its file is asked for, and its row in the README.
+func TestTermsAreWhole(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range terms {
+		if x.name == "" || x.inputs == nil {
+			t.Errorf("%q has no name or no inputs", x.name)
+		}
+		if (x.factor == nil) == (x.setBy == "") {
+			t.Errorf("%s: want either a weight or what sets it instead", x.name)
+		}
+		if _, is := termWeights[x.name]; is != (x.factor != nil) {
+			t.Errorf("%s: its weight is no constant of the configuration", x.name)
+		}
+		if row := "\n| " + x.name + " | "; !strings.Contains(string(readme), row) {
+			t.Errorf("%s has no row in README.md", x.name)
+		}
+		if _, err := os.Stat(x.name + ".go"); err != nil {
+			t.Errorf("%s has no file of its own: %v", x.name, err)
 		}
 	}
 }

@@ -1,8 +1,18 @@
 package pick
 
-import "github.com/eppctl/eppctl/internal/core/event"
+import (
+	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/reason"
+)
 
 // The tier term is the time to bring blocks from a slower tier to the GPU.
+
+var tierTerm = term{
+	name:   "tier",
+	setBy:  "it is set by tiers.host, .disk and .remote, each with .bandwidth and .latency",
+	inputs: tierInputs,
+	zero:   tierZero,
+}
 
 // observeTiers splits the cached tokens over the tiers. Expected blocks count as
 // GPU. What the engine computes again although it has it is the end of the
@@ -37,6 +47,8 @@ func (r *Row) fetched() (n int) {
 	return n
 }
 
+func tierCounts(_ *basis, r *Row) bool { return r.offGPU() }
+
 // tierSeconds is capped by what computing those tokens again would cost, so that
 // a pod with slow copies never stands below one with none.
 func tierSeconds(b *basis, r *Row) float64 {
@@ -63,4 +75,16 @@ func tierInputs(b *basis, r *Row) map[string]any {
 		in[t.String()+"_tokens"] = r.Fetched[t]
 	}
 	return in
+}
+
+func tierZero(_ *basis, r *Row) reason.Code {
+	switch {
+	case r.Cached == 0:
+		return r.Reason
+	case !r.offGPU():
+		return reason.OnGPU
+	case r.Trust == 0:
+		return reason.NotTrusted
+	}
+	return reason.WeightZero // of what the copy saves, which caps the term, or of the link
 }

@@ -5,7 +5,11 @@ import "math"
 // unit is a copy of the policy with every weight of a term at 1.
 func (p *Policy) unit() *Policy {
 	q := *p
-	q.Alpha, q.Delay, q.Pool, q.Beta, q.Upsilon, q.Breaker.Weight, q.Energy.Weight = 1, 1, 1, 1, 1, 1, 1
+	for _, t := range terms {
+		if t.factor != nil {
+			*t.factor(&q) = 1
+		}
+	}
 	return &q
 }
 
@@ -40,9 +44,8 @@ func (c *Card) Unweighted(dst []float32) []float32 {
 func (p *Policy) TermWeights() []float64 {
 	list := make([]float64, len(terms))
 	for i, t := range terms {
-		list[i] = 1
-		if key, ok := termWeights[t.name]; ok {
-			list[i], _ = p.Weight(key)
+		if list[i] = 1; t.factor != nil {
+			list[i] = *t.factor(p)
 		}
 	}
 	return list

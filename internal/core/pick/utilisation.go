@@ -5,6 +5,12 @@ import "github.com/eppctl/eppctl/internal/core/telemetry"
 // The utilisation term charges how busy the pod's device is where an exporter
 // tells, else the share of KV blocks that running requests hold: a minor one.
 
+var utilisationTerm = term{
+	name:   "utilisation",
+	factor: func(p *Policy) *float64 { return &p.Upsilon },
+	inputs: utilisationInputs,
+}
+
 // unknownUsage stands in when no pod's page is fresh: as far from idle as from
 // full.
 const unknownUsage = 0.5
@@ -32,6 +38,8 @@ func (b *basis) fillUsage(r *Row) {
 		r.Usage, r.UsageHow = b.usage, b.usageHow
 	}
 }
+
+func utilisationCounts(b *basis, _ *Row) bool { return b.policy.Upsilon != 0 }
 
 func utilisationSeconds(b *basis, r *Row) float64 {
 	if busy := &r.Device.Utilisation; busy.Known {

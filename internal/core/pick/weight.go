@@ -22,25 +22,19 @@ type WeightError struct{ Text, Why string }
 
 func (e *WeightError) Error() string { return fmt.Sprintf("%q: %s", e.Text, e.Why) }
 
-// termWeights are the constants that a term is multiplied with, so that an operator
-// may say what the table says.
-var termWeights = map[string]string{
-	terms[TermKV].name:          "alpha",
-	terms[TermDelay].name:       "delay",
-	terms[TermPool].name:        "pool",
-	terms[TermConcurrency].name: "beta",
-	terms[TermUtilisation].name: "upsilon",
-	terms[TermBreaker].name:     "breaker.weight",
-	terms[TermEnergy].name:      "energy.weight",
-}
-
-// weightless are the terms without such a constant, and what sets them.
-var weightless = map[string]string{
-	terms[TermQueue].name:    "its seconds count in full; prefill_tokens_per_second scales what the request itself takes",
-	terms[TermLoRA].name:     "its seconds are lora.load and lora.slot_wait",
-	terms[TermHardware].name: "it is set by hardware.slow_from, .slow_max, .impaired and .severe",
-	terms[TermTier].name:     "it is set by tiers.host, .disk and .remote, each with .bandwidth and .latency",
-}
+// termWeights are the constants that a term is multiplied with, by its name, so that
+// an operator may say what the table says.
+var termWeights = func() map[string]string {
+	p, keys := new(Policy), map[string]string{}
+	for key, field := range weightFields(p) {
+		for _, t := range terms {
+			if t.factor != nil && field.Addr().Interface() == any(t.factor(p)) {
+				keys[t.name] = key
+			}
+		}
+	}
+	return keys
+}()
 
 // ParseWeight reads TERM=VALUE or KEY=VALUE. The value's range is With's to check.
 func ParseWeight(text string) (Weight, error) {
@@ -48,8 +42,8 @@ func ParseWeight(text string) (Weight, error) {
 	if !ok || key == "" || value == "" {
 		return Weight{}, &WeightError{text, "want KEY=VALUE, such as kv=2 or breaker.depth=16"}
 	}
-	if why, is := weightless[key]; is {
-		return Weight{}, &WeightError{text, "the term " + key + " has no weight: " + why}
+	if t := termByName(key); t != nil && t.factor == nil {
+		return Weight{}, &WeightError{text, "the term " + key + " has no weight: " + t.setBy}
 	}
 	if own, is := termWeights[key]; is {
 		key = own
