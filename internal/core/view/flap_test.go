@@ -218,3 +218,44 @@ func TestExpectationsEndWithTheirRequests(t *testing.T) {
 		}
 	}
 }
+
+// An engine must have announced a block of a request that ended well there and whose
+// prompt had one that it was not known to hold, and of no other.
+func TestCaused(t *testing.T) {
+	well := func(_ *flapping, _ *Placement) {}
+	for name, c := range map[string]struct {
+		do       func(f *flapping, r *Placement)
+		uncached int
+		rank     int
+		want     [3]uint64 // by rank
+	}{
+		"well, on a rank":          {well, 16, 1, [3]uint64{0, 1, 0}},
+		"all but the end was held": {well, 15, 1, [3]uint64{}},
+		"moved":                    {func(f *flapping, r *Placement) { r.Move(f.pods[2], f.now) }, 16, 1, [3]uint64{}},
+		"failed":                   {func(f *flapping, r *Placement) { r.Status(true, f.now) }, 16, 1, [3]uint64{}},
+		"given up":                 {func(f *flapping, r *Placement) { r.End(f.now) }, 16, 1, [3]uint64{}},
+		"by the engine's choice":   {well, 16, -1, [3]uint64{1, 1, 1}},
+	} {
+		f := newFlapping(t, 1)
+		on := f.pods[0]
+		for range 3 { // of which each rank gets one where the engine chooses
+			r := f.Place(on, Work{Prompt: &block.Prompt{Tokens: make([]uint32, 64), Cut: -1}, Tokens: 64, Rank: c.rank, Uncached: c.uncached}, f.now)
+			c.do(f, r)
+			r.FirstByte(f.now)
+			r.End(f.now)
+			if c.rank >= 0 {
+				break
+			}
+		}
+		for rank, want := range c.want {
+			if got := f.Load.Caused(on, rank); got != want {
+				t.Errorf("%s: rank %d must have announced %d, want %d", name, rank, got, want)
+			}
+		}
+		for rank := range f.pods[2].Members {
+			if got := f.Load.Caused(f.pods[2], rank); got != 0 {
+				t.Errorf("%s: the pod it was moved to must have announced %d", name, got)
+			}
+		}
+	}
+}

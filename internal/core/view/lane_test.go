@@ -97,3 +97,24 @@ func TestPaceIsMeasuredPerRank(t *testing.T) {
 		}
 	}
 }
+
+// Where none would wait by the estimates, the idlest is where fewest requests are
+// before their first token, and then where fewest are.
+func TestIdlestByCounts(t *testing.T) {
+	l, p := NewLedger(), &pod.Pod{ID: 1, Epoch: 1, Members: []pod.Member{4, 5, 6}}
+	on := func(rank int) *Placement { return l.Place(p, Work{Rank: rank}, 0) }
+	want := func(idlest ...int) {
+		t.Helper()
+		if got := l.Idlest(p, ms, nil); !slices.Equal(got, idlest) {
+			t.Errorf("idlest %v, want %v", got, idlest)
+		}
+	}
+	first := on(0)
+	want(1, 2)
+	on(1).FirstByte(ms)
+	want(2)
+	on(2)
+	want(1)
+	first.FirstByte(ms)
+	want(0, 1)
+}

@@ -107,3 +107,25 @@ func TestPaceLearnsNothingFrom(t *testing.T) {
 		}
 	}
 }
+
+// Prefills far from what the configuration says move a model's rate by a factor of
+// four and a pod's pace by one of eight, no further.
+func TestRatesAreBounded(t *testing.T) {
+	for _, c := range []struct {
+		tookMs      int64
+		pace, model float64
+	}{{20_000, 8, 4}, {150, 0.15, 0.25}, {3000, 3, 3}} {
+		l, p := NewLedger(), somePod(0, 1)
+		now := int64(0)
+		for range rateSure {
+			r := l.Place(p, lesson(1000), now)
+			now += c.tookMs * ms
+			r.FirstByte(now)
+			r.End(now)
+		}
+		pace, model := l.Load(p, now).Pace, l.Rate(someModel)
+		if pace != (Rate{c.pace, 1}) || model != (Rate{c.model, 1}) {
+			t.Errorf("a second that takes %d ms: pace %+v, model %+v, want %v and %v", c.tookMs, pace, model, c.pace, c.model)
+		}
+	}
+}
