@@ -156,5 +156,37 @@ func TestLooseEnds(t *testing.T) {
 		if x.ended != 1 {
 			t.Fatal("a request on a pod that is gone is still counted")
 		}
+		before := *a // of another pod that had its number
+		before.Epoch--
+		late := &counted{on: &before}
+		e.linger(late)
+		e.reconcile(r.fleet.View(), time.Now())
+		if late.ended != 1 {
+			t.Fatal("a request on a pod that is gone is counted on the one that has its number now")
+		}
+	})
+	t.Run("pod dead", func(t *testing.T) {
+		for after, want := range map[time.Duration]int{deadAfter - time.Second: 0, deadAfter + time.Second: 1} {
+			r.scrape(a, 9, 9)
+			e := newEndSignal(endMetrics, time.Hour, quietLog())
+			x := &counted{on: a}
+			e.linger(x)
+			r.fleet.Telemetry.Fail(a.ID, "refused", e.loose[0].since.Add(after).UnixNano())
+			e.reconcile(r.fleet.View(), feed.Clock())
+			if x.ended != want {
+				t.Errorf("scrapes fail %v after the stream's end: ended %d times, want %d", after, x.ended, want)
+			}
+		}
+	})
+	t.Run("too many", func(t *testing.T) {
+		e := newEndSignal(endMetrics, time.Hour, quietLog())
+		first, others := &counted{on: a}, &counted{on: a}
+		e.linger(first)
+		for range maxLoose {
+			e.linger(others)
+		}
+		if first.ended != 1 || others.ended != 0 || e.lingering() != maxLoose {
+			t.Errorf("the oldest ended %d times, others %d, %d are left", first.ended, others.ended, e.lingering())
+		}
 	})
 }
