@@ -259,3 +259,21 @@ func TestCaused(t *testing.T) {
 		}
 	}
 }
+
+// A prompt that is known by its bytes alone was sent to both pods, once the proxy asked
+// a second one.
+func TestMovedBytes(t *testing.T) {
+	f := newFlapping(t, 1)
+	d := f.Affinity.Digest(affinity.Namespace{})
+	d.Write(make([]byte, 4096))
+	bytes := d.Prefix()
+	r := f.Place(f.pods[0], Work{Bytes: bytes, Rank: -1}, f.now)
+	var found affinity.Result
+	for i, want := range []int{0, 4096} {
+		f.Affinity.Lookup(bytes, f.Pods.Snapshot(), &found)
+		if a, b := found.Bytes(f.pods[0].ID), found.Bytes(f.pods[1].ID); a != 4096 || b != want {
+			t.Errorf("moved %d times: %d bytes on the first pod, %d on the second, want %d", i, a, b, want)
+		}
+		r.Move(f.pods[1], f.now)
+	}
+}
