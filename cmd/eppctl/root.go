@@ -72,7 +72,7 @@ beats its variable, and that the configuration file.`,
 	root.PersistentFlags().StringVar(&a.color, "color", "auto", "colour: auto, always, never")
 	enum(root, "color", out.Modes())
 	root.AddCommand(
-		newServe(a, nil), newExplain(a, nil), newTap(a, nil), newTop(a, nil), newCheck(a, nil), newReplay(a, nil), newEnvoyConfig(a), newSim(a, nil), newTokenize(a, nil), newVersion(a), newGenerate(),
+		newServe(a, nil), newExplain(a, nil), newTap(a, nil), newTop(a, nil), newPicks(a, nil), newCheck(a, nil), newReplay(a, nil), newEnvoyConfig(a), newSim(a, nil), newTokenize(a, nil), newVersion(a), newGenerate(),
 	)
 	root.SetVersionTemplate(build().line())
 	root.InitDefaultVersionFlag()

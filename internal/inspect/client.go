@@ -214,6 +214,26 @@ func (c *Client) Picks(ctx context.Context, limit int) ([]Pick, error) {
 	return answer.Picks, err
 }
 
+// PicksAfter are the decisions behind a number, oldest first, as serve wrote them.
+type PicksAfter struct {
+	Run    string            `json:"run"` // of the process: another one counts from 1
+	Picks  []json.RawMessage `json:"picks"`
+	Last   uint64            `json:"last"`
+	Missed int               `json:"missed"` // not kept any more
+}
+
+// PicksAfter lists a page of the decisions behind number seq, of one pod or (pod "")
+// of all.
+func (c *Client) PicksAfter(ctx context.Context, pod string, seq uint64) (PicksAfter, error) {
+	var answer PicksAfter
+	q := url.Values{"after": {strconv.FormatUint(seq, 10)}, "pod": {pod}}
+	b, err := c.do(ctx, http.MethodGet, "/v1/picks?"+q.Encode(), nil, nil)
+	if err == nil {
+		err = json.Unmarshal(b, &answer)
+	}
+	return answer, err
+}
+
 // Pod is a pod's name, address and state.
 type Pod struct {
 	Name  string `json:"name"`

@@ -40,7 +40,7 @@ const APIVersion = "eppctl/v1"
 //	         has the token ids of this very request, which are the asker's own.
 //	         set=, weight= and without= suppose something: see suppose.go.
 //	GET  /v1/explain/{request-id or pick-id}?set=&weight=&without=
-//	GET  /v1/picks?pod=&limit=
+//	GET  /v1/picks?pod=&limit=&after=
 //	GET  /v1/state?sort=&limit=&filter=&picks=&detail=
 //	         A Snapshot: one frame of top. docs/admin-api.md has its fields.
 //	GET  /v1/names?kind=pod|model
@@ -179,6 +179,10 @@ func keptHint(ids []string) string {
 
 func (a *admin) getPicks(w http.ResponseWriter, r *http.Request) {
 	limit := rows(r, pickRows)
+	if r.URL.Query().Has("after") {
+		a.getPicksAfter(w, r, limit)
+		return
+	}
 	picks, total := a.picker.ring.recent(r.URL.Query().Get("pod"), limit)
 	writeJSON(w, http.StatusOK, struct {
 		APIVersion string            `json:"apiVersion"`
@@ -187,6 +191,25 @@ func (a *admin) getPicks(w http.ResponseWriter, r *http.Request) {
 		Total      int               `json:"total"`
 		Truncated  bool              `json:"truncated"`
 	}{APIVersion, "Picks", picks, total, len(picks) < total})
+}
+
+// getPicksAfter is getPicks for who follows: on from the number that the last answer
+// ended with.
+func (a *admin) getPicksAfter(w http.ResponseWriter, r *http.Request, limit int) {
+	seq, err := strconv.ParseUint(r.URL.Query().Get("after"), 10, 64)
+	if err != nil {
+		writeError(w, http.StatusBadRequest, "E_USAGE", "after must be a number of a pick", "")
+		return
+	}
+	picks, last, missed := a.picker.ring.after(seq, r.URL.Query().Get("pod"), limit)
+	writeJSON(w, http.StatusOK, struct {
+		APIVersion string            `json:"apiVersion"`
+		Kind       string            `json:"kind"`
+		Run        string            `json:"run"`
+		Picks      []view.RecentPick `json:"picks"`
+		Last       uint64            `json:"last"`
+		Missed     int               `json:"missed"`
+	}{APIVersion, "PicksAfter", a.picker.run, picks, last, missed})
 }
 
 func (a *admin) getState(w http.ResponseWriter, r *http.Request) {

@@ -185,10 +185,31 @@ func (r *ring) recent(pod string, limit int) (list []view.RecentPick, total int)
 	return list, total
 }
 
+// after lists the decisions behind the one numbered seq, oldest first, of one pod or
+// (pod "") of all. last is the number up to which that tells, missed how many between
+// are not kept any more.
+func (r *ring) after(seq uint64, pod string, limit int) (list []view.RecentPick, last uint64, missed int) {
+	list = []view.RecentPick{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := min(max(seq, r.oldest), r.next) // numbers are places plus one
+	missed = int(at - min(seq, at))
+	for bytes := 0; at < r.next && len(list) < limit && bytes < recentBytes; at++ {
+		d := r.slots[at%uint64(len(r.slots))]
+		w := d.card.WinnerRow()
+		if pod != "" && (w == nil || w.Pod.Spec.Name != pod) {
+			continue
+		}
+		list = append(list, d.short(w))
+		bytes += d.size() - cap(d.card.Rows)*int(unsafe.Sizeof(pick.Row{}))
+	}
+	return list, at, missed
+}
+
 func (d *decided) short(w *pick.Row) view.RecentPick {
 	c := &d.card
 	s := view.RecentPick{
-		RequestID: c.RequestID, PickID: d.pickID, Model: c.Model, Outcome: c.Outcome.String(),
+		Seq: d.seq + 1, RequestID: c.RequestID, PickID: d.pickID, Model: c.Model, Outcome: c.Outcome.String(),
 		At:     wall(c.Now).Format(time.RFC3339Nano),
 		Tokens: c.Tokens, TookUs: float64(d.took.Nanoseconds()) / 1e3,
 	}

@@ -225,6 +225,7 @@ func DepthBucket(cached, tokens int) int {
 
 // RecentPick is one line of a list of decisions.
 type RecentPick struct {
+	Seq       uint64   `json:"seq"` // from 1 in each run; refusals of a decision count too
 	RequestID string   `json:"request_id"`
 	PickID    string   `json:"pick_id"`
 	At        string   `json:"at"`

@@ -1,0 +1,133 @@
+package picks
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/eppctl/eppctl/internal/core/view"
+	"github.com/eppctl/eppctl/internal/inspect"
+	"github.com/eppctl/eppctl/internal/inspect/out"
+)
+
+func TestMain(m *testing.M) {
+	time.Local = time.UTC // terminals get local times
+	goleak.VerifyTestMain(m)
+}
+
+// script answers with one page after the other, and ends the context with the last.
+type script struct {
+	pages []any // inspect.PicksAfter or error
+	asked []uint64
+	end   context.CancelFunc
+}
+
+func (s *script) PicksAfter(_ context.Context, _ string, seq uint64) (inspect.PicksAfter, error) {
+	s.asked = append(s.asked, seq)
+	if len(s.pages) == 0 {
+		s.end()
+		return inspect.PicksAfter{}, context.Canceled
+	}
+	next := s.pages[0]
+	s.pages = s.pages[1:]
+	if err, ok := next.(error); ok {
+		return inspect.PicksAfter{}, err
+	}
+	return next.(inspect.PicksAfter), nil
+}
+
+// page holds decisions from..to of a run.
+func page(t *testing.T, run string, missed int, from, to uint64) inspect.PicksAfter {
+	t.Helper()
+	p := inspect.PicksAfter{Run: run, Last: to, Missed: missed}
+	for seq := from; seq <= to; seq++ {
+		pod, score := "vllm-0\x1b[2J", 0.25
+		x := view.RecentPick{Seq: seq, RequestID: "id-" + string(rune('a'+seq)), At: "2026-11-29T11:42:07.5Z", Model: "m", Outcome: "picked",
+			Pod: &pod, Score: &score, Tokens: 200, Cached: 150}
+		if seq%2 == 0 {
+			why := "no-eligible-pod"
+			x.Pod, x.Score, x.Reason, x.Outcome, x.Tokens, x.Cached = nil, nil, &why, "none", 0, 0
+		}
+		b, err := json.Marshal(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Picks = append(p.Picks, b)
+	}
+	return p
+}
+
+func run(t *testing.T, c Command, width int, pages ...any) (stdout, stderr string, s *script) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s = &script{pages: pages, end: cancel}
+	var o, e bytes.Buffer
+	if err := c.Run(ctx, s, &out.Streams{Out: &o, Err: &e, OutTTY: width > 0, Width: width}); err != nil {
+		t.Fatal(err)
+	}
+	return o.String(), e.String(), s
+}
+
+// What was missed, another serve and one that is away are told where they happened,
+// and the cursor goes on from where it was.
+func TestFollow(t *testing.T) {
+	text, errs, s := run(t, Command{Last: 2, Follow: true, Format: "table"}, 0,
+		page(t, "one", 0, 1, 5), page(t, "one", 0, 6, 5),
+		page(t, "one", 0, 6, 6), page(t, "one", 7, 14, 14), errors.New("cannot reach serve\x1b"), errors.New("cannot reach serve\x1b"),
+		inspect.PicksAfter{Run: "two", Last: 1}, page(t, "two", 0, 1, 1), page(t, "two", 0, 2, 1))
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	want := []string{"TIME", "id-e", "id-f", "id-g", "MISSED            7 decisions came and left", "id-o", "RESTART", "id-b"}
+	if len(lines) != len(want) {
+		t.Fatalf("%d lines, want %d:\n%s", len(lines), len(want), text)
+	}
+	for i := range want {
+		if !strings.Contains(lines[i], want[i]) {
+			t.Errorf("line %d is %q, want %q in it", i, lines[i], want[i])
+		}
+	}
+	if !strings.HasPrefix(lines[2], "2026-11-29T11:42:07.5Z") || !strings.Contains(lines[2], `vllm-0\x1b[2J`) || !strings.Contains(lines[2], "75%") {
+		t.Errorf("a decision is %q", lines[2])
+	}
+	if !strings.Contains(lines[1], "none") || !strings.Contains(lines[1], "no-eligible-pod") {
+		t.Errorf("a refusal is %q", lines[1])
+	}
+	if errs != "warn: cannot reach serve\\x1b\npicks: 5 decisions, 7 missed\n" {
+		t.Errorf("stderr %q", errs)
+	}
+	if got, want := s.asked, []uint64{0, 5, 5, 6, 14, 14, 14, 0, 1, 1}; !slices.Equal(got, want) {
+		t.Errorf("asked behind %v, want %v", got, want)
+	}
+}
+
+func TestLastAlone(t *testing.T) {
+	text, errs, _ := run(t, Command{Last: 3, Format: "jsonl"}, 0, page(t, "one", 0, 1, 5), page(t, "one", 0, 6, 5))
+	if lines := strings.Count(text, "\n"); lines != 3 || errs != "" || !strings.HasPrefix(text, `{"seq":3,`) {
+		t.Errorf("%d lines, stderr %q:\n%s", lines, errs, text)
+	}
+	text, _, _ = run(t, Command{Last: 1, Format: "table"}, 40, page(t, "one", 0, 1, 1), page(t, "one", 0, 2, 1))
+	for line := range strings.Lines(text) {
+		if out.Cells(strings.TrimSuffix(line, "\n")) > 40 {
+			t.Errorf("wider than the terminal: %q", line)
+		}
+	}
+	if !strings.Contains(text, "11:42:07.500") {
+		t.Errorf("no time of the day:\n%s", text)
+	}
+}
+
+// A notice is an object among the decisions.
+func TestNoticeInJSON(t *testing.T) {
+	text, _, _ := run(t, Command{Follow: true, Format: "jsonl"}, 0, page(t, "one", 0, 1, 0), page(t, "one", 2, 3, 3))
+	first, _, _ := strings.Cut(text, "\n")
+	if first != `{"apiVersion":"eppctl/v1","kind":"Notice","notice":"missed","count":2}` {
+		t.Errorf("the notice is %s", first)
+	}
+}
