@@ -29,6 +29,18 @@ func changed(t *testing.T, message, field protowire.Number, v uint64) []byte {
 	return protowire.AppendBytes(b, sub)
 }
 
+// withPiece is a real model with one more piece.
+func withPiece(t *testing.T, text string, kind uint64) []byte {
+	t.Helper()
+	return appendPiece(unpack(t, vocabularies["mistral_v3"].file), text, kind)
+}
+
+func appendPiece(model []byte, text string, kind uint64) []byte {
+	sub := protowire.AppendString(protowire.AppendTag(nil, 1, protowire.BytesType), text)
+	sub = protowire.AppendVarint(protowire.AppendTag(sub, 3, protowire.VarintType), kind)
+	return protowire.AppendBytes(protowire.AppendTag(model, piece, protowire.BytesType), sub)
+}
+
 // TestSentencePieceRefuses: what a model asks for and is not built is refused by name,
 // and what the library itself refuses is too.
 func TestSentencePieceRefuses(t *testing.T) {
@@ -37,10 +49,16 @@ func TestSentencePieceRefuses(t *testing.T) {
 		name string
 		file []byte
 	}{
-		{"model_type 1", changed(t, trainer, 3, 1)},
+		{"model_type 5", changed(t, trainer, 3, 5)},
 		{"treat_whitespace_as_suffix", changed(t, trainer, 24, 1)},
 		{"precompiled_charsmap", protowire.AppendBytes(protowire.AppendTag(unpack(t, vocabularies["mistral_v3"].file), normalizer, protowire.BytesType), broken)},
-		{"of type 5", changed(t, piece, 3, 5)},
+		{"of type 5", withPiece(t, "nowhere", 5)},
+		{"of type 7", withPiece(t, "new", 7)},
+		{"piece 32768 is empty", withPiece(t, "", 1)},
+		{"zero byte", withPiece(t, "a\x00b", 1)},
+		{"given twice", withPiece(t, "</s>", 3)},
+		{"2 pieces for what is unknown", withPiece(t, "<nowhere>", 2)},
+		{"byte piece 32768", withPiece(t, "<0x1>", 6)},
 		{"byte_fallback false", changed(t, trainer, byteFallback, 0)},
 		{"bos_id 1000000", changed(t, trainer, bosID, 1_000_000)},
 	} {

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -13,8 +14,25 @@ type spNormalizer struct {
 	charsMap    *charsMap // nil: none
 	user        *matcher  // pieces of the user, which are left as they are; nil: none
 	dummyPrefix bool
+	suffix      bool // the blank of dummyPrefix is put behind the text
 	removeExtra bool
 	ends        string // what is taken off the end with removeExtra
+	mark        string // what is written for a blank in the end; "": a blank
+}
+
+// normalizer is what the model says of its own.
+func (m *spModel) normalizer() (*spNormalizer, error) {
+	n := &spNormalizer{dummyPrefix: m.dummyPrefix, suffix: m.suffix, removeExtra: m.removeExtra, ends: " "}
+	if m.escapeBlanks {
+		n.ends += blankMark
+	}
+	if len(m.charsMap) > 0 {
+		var err error
+		if n.charsMap, err = readCharsMap(m.charsMap); err != nil {
+			return nil, fmt.Errorf("normalizer %q: %w", m.normalizerRule, err)
+		}
+	}
+	return n, nil
 }
 
 func (n *spNormalizer) normalize(_ context.Context, x passage, limit int) (passage, error) {
@@ -30,7 +48,7 @@ func (n *spNormalizer) normalize(_ context.Context, x passage, limit int) (passa
 		return passage{}, nil
 	}
 	var b strings.Builder
-	if n.dummyPrefix {
+	if n.dummyPrefix && !n.suffix {
 		b.WriteByte(' ')
 	}
 	for blank := n.removeExtra; s != "" && b.Len() <= limit; {
@@ -48,6 +66,12 @@ func (n *spNormalizer) normalize(_ context.Context, x passage, limit int) (passa
 	out := b.String()
 	if n.removeExtra {
 		out = strings.TrimRight(out, n.ends)
+	}
+	if n.dummyPrefix && n.suffix {
+		out += " "
+	}
+	if n.mark != "" {
+		out = strings.ReplaceAll(out, " ", n.mark)
 	}
 	return passage{s: out}, nil
 }

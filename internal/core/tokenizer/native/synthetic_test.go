@@ -335,7 +335,7 @@ func compare(t *testing.T, tok *native.Tokenizer, o *oracle, texts []string) {
 		}
 		if !slices.Equal(got, ids) {
 			if bad++; bad < 4 {
-				t.Errorf("%+q: %s", texts[i], difference(got, ids))
+				t.Errorf("%+.100q: %s", texts[i], difference(got, ids))
 			}
 		}
 	}

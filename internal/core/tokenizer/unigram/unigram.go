@@ -1,5 +1,6 @@
 // Package unigram encodes pieces of text by the most probable way to put them
-// together from entries (Viterbi), as Hugging Face tokenizers and SentencePiece do.
+// together from entries (Viterbi), as Hugging Face tokenizers and SentencePiece do: the
+// two count differently.
 package unigram
 
 import (
@@ -7,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -14,6 +16,8 @@ import (
 type Piece struct {
 	Text  string
 	Score float64 // log probability
+	// User: a piece of the user of SentencePiece, which counts more than any other.
+	User bool
 }
 
 // unknownPenalty is how much less than the least probable entry a character without
@@ -22,12 +26,13 @@ const unknownPenalty = 10
 
 // Model is immutable and may be used from any goroutine.
 type Model struct {
-	ids     map[string]uint32
+	ids     map[string]uint32 // nil: what is unknown is not looked up as a whole
 	scores  []float64
 	trie    trie
 	unknown uint32
 	missing float64  // score of an unknown character
 	bytes   []uint32 // tokens of the 256 bytes, for what has no entry; nil: unknown
+	single  bool     // the score of a way is kept in single precision
 }
 
 // New builds a model. unknown is the id of the entry for characters without one.
@@ -36,6 +41,7 @@ func New(pieces []Piece, unknown *uint32, byteFallback bool) (*Model, error) {
 		return nil, errors.New("no entries")
 	}
 	m := &Model{ids: make(map[string]uint32, len(pieces)), missing: math.Inf(1)}
+	list := make([]entry, 0, len(pieces))
 	for id, p := range pieces {
 		if _, twice := m.ids[p.Text]; twice {
 			return nil, fmt.Errorf("entry %q is given twice", p.Text)
@@ -43,8 +49,9 @@ func New(pieces []Piece, unknown *uint32, byteFallback bool) (*Model, error) {
 		m.ids[p.Text] = uint32(id)
 		m.scores = append(m.scores, p.Score)
 		m.missing = min(m.missing, p.Score)
-		m.trie.add(p.Text, uint32(id))
+		list = append(list, entry{p.Text, uint32(id)})
 	}
+	m.trie = newTrie(list)
 	m.missing -= unknownPenalty
 	if unknown == nil || int(*unknown) >= len(pieces) {
 		return nil, errors.New("no unk_id")
@@ -70,6 +77,14 @@ type step struct {
 	id    uint32
 }
 
+// kept is a score as it is kept.
+func (m *Model) kept(score float64) float64 {
+	if m.single {
+		return float64(float32(score))
+	}
+	return score
+}
+
 // charsPerLook is how many characters lie between two looks at the context: each costs
 // a walk through the trie, some hundred nanoseconds.
 const charsPerLook = 1 << 10
@@ -91,12 +106,19 @@ func (m *Model) Append(ctx context.Context, out []uint32, s string) ([]uint32, e
 		}
 		_, n := utf8.DecodeRuneInString(s[i:])
 		alone := false
-		m.trie.prefixes(s[i:], func(size int, id uint32) {
-			reach(i, i+size, best[i].score+m.scores[id], id)
-			alone = alone || size == n
-		})
+		node, ok := uint32(0), true
+		for end := i; end < len(s); {
+			if node, ok = m.trie.child(node, s[end]); !ok {
+				break
+			}
+			end++
+			if id, ok := m.trie.entry(node); ok {
+				reach(i, end, m.kept(best[i].score+m.scores[id]), id)
+				alone = alone || end == i+n
+			}
+		}
 		if !alone {
-			reach(i, i+n, best[i].score+m.missing, m.unknown)
+			reach(i, i+n, m.kept(best[i].score+m.missing), m.unknown)
 		}
 		i += n
 	}
@@ -105,79 +127,38 @@ func (m *Model) Append(ctx context.Context, out []uint32, s string) ([]uint32, e
 
 // walk goes back over the best way. Neighbouring unknown characters are one.
 func (m *Model) walk(out []uint32, s string, best []step) []uint32 {
-	type span struct{ from, to int }
+	type span struct {
+		from, to int
+		id       uint32
+	}
 	var way []span
-	unknown := -1 // end of the run of unknown characters
-	flush := func(from int) {
-		if unknown >= 0 {
-			way = append(way, span{from, unknown})
-			unknown = -1
-		}
-	}
 	for i := len(s); i > 0; {
-		x := best[i]
-		if x.id == m.unknown {
-			if unknown < 0 {
-				unknown = i
-			}
+		x := span{int(best[i].from), i, best[i].id}
+		if i = x.from; x.id == m.unknown && len(way) > 0 && way[len(way)-1].id == m.unknown {
+			way[len(way)-1].from = x.from
 		} else {
-			flush(i)
-			way = append(way, span{int(x.from), i})
+			way = append(way, x)
 		}
-		i = int(x.from)
 	}
-	flush(0)
-	for k := len(way) - 1; k >= 0; k-- {
-		text := s[way[k].from:way[k].to]
-		id, ok := m.ids[text]
-		switch {
-		case ok:
-			out = append(out, id)
-		case m.bytes != nil:
-			for _, b := range []byte(text) {
-				out = append(out, m.bytes[b])
-			}
-		default:
-			out = append(out, m.unknown)
+	for _, x := range slices.Backward(way) {
+		if x.id != m.unknown {
+			out = append(out, x.id)
+		} else {
+			out = m.appendUnknown(out, s[x.from:x.to])
 		}
 	}
 	return out
 }
 
-// trie finds the entries that a text starts with.
-type trie struct {
-	next map[uint64]uint32 // node << 8 | byte
-	id   []uint32          // by node: entry + 1
-}
-
-func (t *trie) add(s string, id uint32) {
-	if t.next == nil {
-		t.next, t.id = map[uint64]uint32{}, []uint32{0}
+func (m *Model) appendUnknown(out []uint32, text string) []uint32 {
+	if id, ok := m.ids[text]; ok {
+		return append(out, id)
 	}
-	node := uint32(0)
-	for _, b := range []byte(s) {
-		k := uint64(node)<<8 | uint64(b)
-		to, ok := t.next[k]
-		if !ok {
-			to = uint32(len(t.id))
-			t.id = append(t.id, 0)
-			t.next[k] = to
-		}
-		node = to
+	if m.bytes == nil {
+		return append(out, m.unknown)
 	}
-	t.id[node] = id + 1
-}
-
-func (t *trie) prefixes(s string, f func(size int, id uint32)) {
-	node := uint32(0)
-	for i := range len(s) {
-		to, ok := t.next[uint64(node)<<8|uint64(s[i])]
-		if !ok {
-			return
-		}
-		node = to
-		if id := t.id[node]; id != 0 {
-			f(i+1, id-1)
-		}
+	for _, b := range []byte(text) {
+		out = append(out, m.bytes[b])
 	}
+	return out
 }

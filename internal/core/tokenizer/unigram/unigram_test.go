@@ -13,7 +13,7 @@ var unknown = uint32(0)
 
 func model(t testing.TB, r *rand.Rand) (*Model, []Piece) {
 	t.Helper()
-	pieces := []Piece{{"<unk>", 0}}
+	pieces := []Piece{{Text: "<unk>"}}
 	seen := map[string]bool{}
 	for range 4 + r.IntN(20) {
 		var b strings.Builder
@@ -22,7 +22,7 @@ func model(t testing.TB, r *rand.Rand) (*Model, []Piece) {
 		}
 		if s := b.String(); !seen[s] {
 			seen[s] = true
-			pieces = append(pieces, Piece{s, -1 - 9*r.Float64()})
+			pieces = append(pieces, Piece{Text: s, Score: -1 - 9*r.Float64()})
 		}
 	}
 	m, err := New(pieces, &unknown, false)
@@ -90,7 +90,7 @@ func appended(t testing.TB, m *Model, s string) []uint32 {
 // TestTie: of ways of the same score the one whose last piece is the longest, as in
 // Hugging Face tokenizers and sentencepiece.
 func TestTie(t *testing.T) {
-	m, err := New([]Piece{{"<unk>", 0}, {"a", -1}, {"ab", -2}, {"bc", -2}, {"c", -1}, {"b", -1}}, &unknown, false)
+	m, err := New([]Piece{{Text: "<unk>", Score: 0}, {Text: "a", Score: -1}, {Text: "ab", Score: -2}, {Text: "bc", Score: -2}, {Text: "c", Score: -1}, {Text: "b", Score: -1}}, &unknown, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,22 +100,22 @@ func TestTie(t *testing.T) {
 }
 
 func TestUnknown(t *testing.T) {
-	m, err := New([]Piece{{"<unk>", 0}, {"a", -1}}, &unknown, false)
+	m, err := New([]Piece{{Text: "<unk>", Score: 0}, {Text: "a", Score: -1}}, &unknown, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := appended(t, m, "azéa"); !slices.Equal(got, []uint32{1, 0, 1}) {
 		t.Error(got)
 	}
-	for _, c := range [][]Piece{nil, {{"a", 0}, {"a", 0}}} {
+	for _, c := range [][]Piece{nil, {{Text: "a", Score: 0}, {Text: "a", Score: 0}}} {
 		if _, err := New(c, &unknown, false); err == nil {
 			t.Errorf("%v", c)
 		}
 	}
-	if _, err := New([]Piece{{"a", 0}}, nil, false); err == nil {
+	if _, err := New([]Piece{{Text: "a", Score: 0}}, nil, false); err == nil {
 		t.Error("no unk_id")
 	}
-	if _, err := New([]Piece{{"a", 0}}, &unknown, true); err == nil {
+	if _, err := New([]Piece{{Text: "a", Score: 0}}, &unknown, true); err == nil {
 		t.Error("no bytes")
 	}
 }
