@@ -70,14 +70,16 @@ func normalizations(t testing.TB) map[string]object {
 func pretokenizations() map[string]object {
 	behaviors := []string{"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"}
 	out := map[string]object{
-		"Whitespace":         kind("Whitespace"),
-		"WhitespaceSplit":    kind("WhitespaceSplit"),
-		"BertPreTokenizer":   kind("BertPreTokenizer"),
-		"Punctuation":        kind("Punctuation"),
-		"Digits":             object{"type": "Digits", "individual_digits": true},
-		"Digits, together":   object{"type": "Digits", "individual_digits": false},
-		"CharDelimiterSplit": object{"type": "CharDelimiterSplit", "delimiter": "é"},
-		"FixedLength":        object{"type": "FixedLength", "length": 3},
+		"Whitespace":          kind("Whitespace"),
+		"UnicodeScripts":      kind("UnicodeScripts"),
+		"UnicodeScripts, cut": sequence("pretokenizers", kind("WhitespaceSplit"), kind("UnicodeScripts")),
+		"WhitespaceSplit":     kind("WhitespaceSplit"),
+		"BertPreTokenizer":    kind("BertPreTokenizer"),
+		"Punctuation":         kind("Punctuation"),
+		"Digits":              object{"type": "Digits", "individual_digits": true},
+		"Digits, together":    object{"type": "Digits", "individual_digits": false},
+		"CharDelimiterSplit":  object{"type": "CharDelimiterSplit", "delimiter": "é"},
+		"FixedLength":         object{"type": "FixedLength", "length": 3},
 	}
 	for _, b := range behaviors {
 		out["Punctuation "+b] = object{"type": "Punctuation", "behavior": b}
@@ -130,6 +132,21 @@ func TestNormalizers(t *testing.T) {
 			compareObject(t, object{"added_tokens": tokens(model), "pre_tokenizer": sequence("pretokenizers", p, shown, byteLevel), "model": model}, texts)
 		})
 	}
+}
+
+// TestUnicodeScripts: of each character of Unicode, at the start and between two scripts, where
+// Hugging Face tokenizers cut and what they drop.
+func TestUnicodeScripts(t *testing.T) {
+	model := byteModel()
+	var texts []string
+	for _, c := range []string{"a%の", "%1"} {
+		every(c, func(s string) { texts = append(texts, s) })
+	}
+	for _, s := range beginnings {
+		texts = append(texts, s, " "+s+" a", s+"\u0378"+s, "\u0378"+s)
+	}
+	pre := sequence("pretokenizers", splitOn(object{"String": "\n"}, "Removed", false), kind("UnicodeScripts"), meta("always", false), byteLevel)
+	compareObject(t, object{"pre_tokenizer": pre, "model": model}, texts)
 }
 
 // everyIn has every character but the large blocks whose members are alike (of these

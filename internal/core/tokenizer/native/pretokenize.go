@@ -103,6 +103,9 @@ func (p *preTokenizer) addKind(kind string, raw json.RawMessage) error {
 	case "WhitespaceSplit":
 		p.steps = append(p.steps, charStep{isSpace, removed})
 		return strict(raw, &typed{})
+	case "UnicodeScripts":
+		p.steps = append(p.steps, scripts{})
+		return strict(raw, &typed{})
 	case "BertPreTokenizer":
 		p.steps = append(p.steps, charStep{isSpace, removed}, charStep{unitab.IsPunctuation, isolated})
 		return strict(raw, &typed{})

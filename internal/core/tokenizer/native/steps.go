@@ -165,6 +165,28 @@ func (words) cut(_ context.Context, dst []passage, x passage) ([]passage, error)
 	return dst, nil
 }
 
+// scripts cuts where another script begins. What is of any stays with what is before
+// it; at the start of a piece the library drops it.
+type scripts struct{}
+
+func (scripts) cut(_ context.Context, dst []passage, x passage) ([]passage, error) {
+	from, last := 0, uint8(0)
+	for i, r := range x.s {
+		is := unitab.Script(r)
+		if is == 0 || is == last {
+			continue
+		}
+		if last != 0 {
+			dst = append(dst, x.slice(from, i))
+		}
+		from, last = i, is
+	}
+	if last != 0 {
+		dst = append(dst, x.slice(from, len(x.s)))
+	}
+	return dst, nil
+}
+
 // fixedLength cuts every so many characters.
 type fixedLength int
 

@@ -33,3 +33,8 @@ func IsMark(r rune) bool { return has(r, mark9) }
 
 // IsNumeric reports whether a character is of category N in Unicode 17.0.
 func IsNumeric(r rune) bool { return has(r, numeric17) }
+
+// Script numbers the script of a character in Unicode 9.0, as the pre-tokenizer
+// UnicodeScripts has it: the scripts of Japanese are one, and 0 stands for what is not
+// assigned and for a blank, which go with any.
+func Script(r rune) uint8 { return scriptPages[scriptIndex[r>>7]][r&127] }
