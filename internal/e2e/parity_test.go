@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,12 +23,12 @@ import (
 // them with one id changed.
 type realEncoder struct {
 	*modelsource.Model
-	wrong string // "" = of none
+	wrong *atomic.Value // of string, "" = of none
 }
 
 func (r *realEncoder) Tokenize(ctx context.Context, t tokenizer.Text) (tokenizer.Result, error) {
 	res, err := r.Model.Tokenize(ctx, t)
-	if err == nil && r.wrong != "" && bytes.Contains(t.Body, []byte(r.wrong)) {
+	if wrong := r.wrong.Load().(string); err == nil && wrong != "" && bytes.Contains(t.Body, []byte(wrong)) {
 		res.IDs[len(res.IDs)/2]++
 	}
 	return res, err
@@ -49,7 +50,9 @@ func withModel(t *testing.T, wrong string, noTokenize bool) setup {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return setup{fleet: sim.FleetOptions{Engines: 2, Engine: sim.EngineOptions{Tokenizer: folder, Encoder: &realEncoder{m, wrong}, NoTokenize: noTokenize}}}
+	e := &realEncoder{m, new(atomic.Value)}
+	e.wrong.Store(wrong)
+	return setup{fleet: sim.FleetOptions{Engines: 2, Engine: sim.EngineOptions{Tokenizer: folder, Encoder: e, NoTokenize: noTokenize}}}
 }
 
 // parity is what serve knows of its native ids.
@@ -91,22 +94,20 @@ func chatOf(i int) []byte {
 	return b
 }
 
-// toldStatus is the claim about the ids of a chat, and what explain says of parity.
-func (s *stack) toldStatus(body []byte) (status string, p *view.Parity) {
+// idsOf is what explain says of the ids of a chat.
+type idsOf struct {
+	Provider, Status string
+	Tried            []struct{ Provider, Reason string }
+	Parity           *view.Parity
+}
+
+func (s *stack) idsOf(body []byte) idsOf {
 	s.t.Helper()
-	var x struct {
-		Tokenizer struct {
-			Provider, Status string
-			Parity           *view.Parity
-		}
-	}
+	var x struct{ Tokenizer idsOf }
 	if err := json.Unmarshal(s.admin("POST", "/v1/explain?path=/v1/chat/completions", body), &x); err != nil {
 		s.t.Fatal(err)
 	}
-	if x.Tokenizer.Provider != "native" {
-		s.t.Errorf("ids by %q", x.Tokenizer.Provider)
-	}
-	return x.Tokenizer.Status, x.Tokenizer.Parity
+	return x.Tokenizer
 }
 
 // Engines with the same tokenizer: all probes are equal, ids are exact, and events of
@@ -117,8 +118,8 @@ func TestParityOfEqualIDs(t *testing.T) {
 	if n := len(parity.Probes()); p.Compared != n || p.Differed != 0 {
 		t.Errorf("%d of %d probes compared: %+v", p.Compared, n, p)
 	}
-	if status, p := s.toldStatus(chatOf(0)); status != "exact" || p == nil || p.State != "passed" {
-		t.Errorf("ids are %q, parity %+v", status, p)
+	if x := s.idsOf(chatOf(0)); x.Provider != "native" || x.Status != "exact" || x.Parity == nil || x.Parity.State != "passed" {
+		t.Errorf("%+v", x)
 	}
 	for i := range 8 {
 		s.must(s.call(t.Context(), "POST", "/v1/chat/completions", chatOf(i)))
@@ -130,15 +131,44 @@ func TestParityOfEqualIDs(t *testing.T) {
 	}
 }
 
-// TK-50: an engine that makes one other id of one probe.
+// TK-50: engines that make one other id of one probe. Requests are routed by the engines'
+// own ids then, and by ours again when engines that agree have taken their places.
 func TestParityOfOneOtherID(t *testing.T) {
-	s := start(t, withModel(t, "Donaudampfschiff", false))
+	o := withModel(t, "Donaudampfschiff", false)
+	s := start(t, o)
 	p := s.becomes("failed", func(p *view.Parity) bool { return p.State == "failed" })
 	if p.String() != fmt.Sprintf("failed(1 of %d)", len(parity.Probes())) || p.Why != "parity-probe-differs" || !strings.Contains(p.Detail, `"long word"`) {
 		t.Errorf("%s: %+v", p.String(), p)
 	}
-	if status, _ := s.toldStatus(chatOf(0)); status != "unverified" {
-		t.Errorf("ids are %q", status)
+	x := s.idsOf(chatOf(0))
+	if x.Provider != "tokenize" || x.Status != "exact" || len(x.Tried) == 0 || x.Tried[0].Provider != "native" || x.Tried[0].Reason != "tokenizer-refuted" || x.Parity == nil || x.Parity.State != "failed" {
+		t.Errorf("%+v", x)
+	}
+	s.must(s.call(t.Context(), "POST", "/v1/chat/completions", chatOf(0)))
+	o.fleet.Engine.Encoder.(*realEncoder).wrong.Store("")
+	for _, e := range s.Fleet.Engines {
+		e.Kill()
+		again, err := sim.Start(e.Options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { again.Close() })
+	}
+	s.becomes("passed", func(p *view.Parity) bool { return p.State == "passed" })
+	if x := s.idsOf(chatOf(0)); x.Provider != "native" || x.Status != "exact" || len(x.Tried) != 0 {
+		t.Errorf("%+v", x)
+	}
+	s.must(s.call(t.Context(), "POST", "/v1/chat/completions", chatOf(0)))
+}
+
+// Refuted ids are used when no engine tells its own.
+func TestParityFailedWithNobodyElse(t *testing.T) {
+	o := withModel(t, "Donaudampfschiff", true)
+	o.fleet.Engine.Generates = true
+	s := start(t, o)
+	s.becomes("failed", func(p *view.Parity) bool { return p.State == "failed" })
+	if x := s.idsOf(chatOf(0)); x.Provider != "native" || x.Status != "unverified" || len(x.Tried) != 3 {
+		t.Errorf("%+v", x)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eppctl/eppctl/internal/core/encode"
 	"github.com/eppctl/eppctl/internal/core/tokenizer"
 	"github.com/eppctl/eppctl/internal/core/tokenizer/native"
 	"github.com/eppctl/eppctl/internal/testdata"
@@ -159,7 +160,7 @@ func TestConfigDoubts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		m.SetProven(true)
+		m.SetStanding(encode.Proven)
 		for body, want := range map[string]tokenizer.Status{`{"prompt":"x"}`: c.with, `{"prompt":"x","add_special_tokens":false}`: c.bare} {
 			r, err := m.Tokenize(context.Background(), tokenizer.Text{Shape: tokenizer.Completion, Body: []byte(body)})
 			if err != nil || r.Status != want {

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eppctl/eppctl/internal/core/encode"
 	"github.com/eppctl/eppctl/internal/core/tokenizer"
 )
 
@@ -90,7 +91,7 @@ func TestReload(t *testing.T) {
 			}
 		})
 	}
-	w.Current().SetProven(true)
+	w.Current().SetStanding(encode.Proven)
 	replace(t, filepath.Join(p.Dir, "chat_template.jinja"), []byte("{{ bos_token }}{{ messages[0].content }}"))
 	c := next(t, changes)
 	if c.Err != nil || c.New.Template != "chat_template.jinja" || c.Old.Template != "tokenizer_config.json" || c.New.Digest == c.Old.Digest {

@@ -74,7 +74,7 @@ var (
 	descScrapes    = desc("scrapes_total", "Metrics scrapes by result.", "result")
 	descStreams    = desc("ext_proc_streams_open", "Open ext_proc streams.")
 	descLoose      = desc("requests_end_unknown", "Ended streams whose request may still run.")
-	descTokenizer  = desc("tokenizer_state", "1 for the state a model's provider of token ids is in (ready, loading, unloadable, untried, failing), 0 for the others.", "model", "provider", "state")
+	descTokenizer  = desc("tokenizer_state", "1 for the state a model's provider of token ids is in (ready, loading, refuted, unloadable, untried, failing), 0 for the others.", "model", "provider", "state")
 	descParity     = desc("parity_state", "1 for what is known of a model's native token ids (passed = those of the engines, failed, not-run), 0 for the others.", "model", "state")
 	descProbes     = desc("parity_probes", "Probes of the latest round that tells of the state, by result.", "model", "result")
 	descConfig     = desc("config_last_reload_successful", "1 while the configuration file is what is in force or can be, 0 while an edit stands there that was rejected.")

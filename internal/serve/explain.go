@@ -2,6 +2,7 @@ package serve
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/pick"
@@ -25,8 +26,10 @@ func (p *Picker) Explain(ctx context.Context, a *ask) (*pick.Explanation, *pick.
 		return nil, nil, no
 	}
 	x := explained(&d.card, d.took)
-	if q.Origin.Provider == byNative {
+	if q.Origin.Provider == byNative || slices.ContainsFunc(q.Origin.Tried, isRefuted) {
 		x.Tokenizer.Parity = p.parity.of(q.Base)
+	}
+	if q.Origin.Provider == byNative {
 		if f := p.nativeFiles(q.Base); f != nil {
 			x.Tokenizer.Split = f.Split
 		}
@@ -77,3 +80,6 @@ func explained(c *pick.Card, took time.Duration) *pick.Explanation {
 	x.DecideUs = &us
 	return x
 }
+
+// isRefuted tells that a provider was passed over since its ids are not the engine's.
+func isRefuted(t pick.Attempt) bool { return t.Why == reason.Refuted }

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/eppctl/eppctl/internal/core/encode"
 	"github.com/eppctl/eppctl/internal/core/parity"
 	"github.com/eppctl/eppctl/internal/core/reason"
 	"github.com/eppctl/eppctl/internal/core/view"
@@ -164,7 +165,7 @@ func (c *parityCheck) show(model string, p *modelParity) {
 	next := p.state(c.now())
 	was := p.shown
 	p.shown = next
-	p.of.SetProven(next.State == passed)
+	p.of.SetStanding(standing(&next))
 	if was.State == next.State && was.Why == next.Why {
 		return
 	}
@@ -173,10 +174,23 @@ func (c *parityCheck) show(model string, p *modelParity) {
 	case passed:
 		log.Info("native token ids are those of the engine; they count as exact", "skipped", next.Skipped)
 	case failed:
-		log.Warn("native token ids are not those of the engine; they do not count as exact", "reason", next.Why, "detail", next.Detail)
+		log.Warn("native token ids are not those of the engine; they do not count as exact, and others are asked first", "reason", next.Why, "detail", next.Detail)
 	default:
 		log.Debug("native token ids are not compared with an engine", "reason", next.Why, "detail", next.Detail)
 	}
+}
+
+// standing is what a state means for the model's tokenizer.
+func standing(p *view.Parity) encode.Standing {
+	switch {
+	case p.State == passed:
+		return encode.Proven
+	case p.State == failed && p.Why == string(reason.ParityEvents):
+		return encode.Doubted
+	case p.State == failed:
+		return encode.Refuted
+	}
+	return encode.Untested
 }
 
 // words of view.Parity.State.

@@ -209,6 +209,78 @@ func TestParityFails(t *testing.T) {
 	}
 }
 
+// TestRefutedIsAskedLast: when an engine makes other ids of a probe, the others are asked
+// before the native tokenizer, until an engine agrees again. When they cannot tell, its
+// ids are better than none.
+func TestRefutedIsAskedLast(t *testing.T) {
+	e := newTokenizingEngine(t)
+	part := "Donaudampfschiff"
+	e.wrong.Store(&part)
+	r := newParityRig(t, e)
+	r.tokens.rules().models.Get("base").Tokenize.URLs = []string{"http://" + e.addr.String()}
+	if a := r.ask(completionPath, helloText); a.Provider != byNative {
+		t.Errorf("not compared: by %q", a.Provider)
+	}
+	r.all()
+	if a := r.ask(completionPath, helloText); a.Provider != byTokenize || a.Status != tokenizer.Exact || !strings.HasPrefix(tried(a), "native tokenizer-refuted, render ") {
+		t.Errorf("refuted: by %q, %v, tried %s", a.Provider, a.Status, tried(a))
+	}
+	s := providerOf(t, r.snapshot(), "base", "native")
+	if s.State != "refuted" || s.Why != string(reason.Refuted) || s.Detail == "" || s.Files == nil || s.Failed[string(reason.Refuted)] != 1 {
+		t.Errorf("%+v", s)
+	}
+	if !r.counted("native", reason.Refuted) {
+		t.Error("not counted")
+	}
+	e.status.Store(http.StatusNotFound)
+	if a := r.ask(completionPath, helloText); a.Provider != byNative || a.Status != tokenizer.Unverified || tried(a) != "native tokenizer-refuted, render tokenizer-missing, tokenize tokenizer-missing" {
+		t.Errorf("nobody else: by %q, %v, tried %s", a.Provider, a.Status, tried(a))
+	}
+	asked := e.asked.Load()
+	r.ask(completionPath, helloText)
+	if n := e.asked.Load() - asked; n != 0 {
+		t.Errorf("what is not offered was asked %d times", n)
+	}
+	e.status.Store(0)
+	e.wrong.Store(nil)
+	r.pass(2 * time.Hour)
+	r.all()
+	if a := r.ask(completionPath, helloText); a.Provider != byNative || a.Status != tokenizer.Exact || tried(a) != "" {
+		t.Errorf("recovered: by %q, %v, tried %s", a.Provider, a.Status, tried(a))
+	}
+	if s := providerOf(t, r.snapshot(), "base", "native"); s.State != "ready" {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestDoubtedIsOnProbation: when events alone speak against the ids, one request in so
+// many is still routed by them, since only that can show that they are right again.
+func TestDoubtedIsOnProbation(t *testing.T) {
+	e := newTokenizingEngine(t)
+	r := newParityRig(t, e)
+	r.tokens.rules().models.Get("base").Tokenize.URLs = []string{"http://" + e.addr.String()}
+	r.all()
+	p := r.check.models["base"]
+	for range 3 {
+		p.tally.Add(parity.Differs)
+	}
+	r.check.show("base", p)
+	by := map[string]int{}
+	for range 2 * probation {
+		by[r.ask(completionPath, helloText).Provider]++
+	}
+	if by[byNative] != 2 || by[byTokenize] != 2*probation-2 {
+		t.Errorf("by %v", by)
+	}
+	for range 256 {
+		p.tally.Add(parity.Equal)
+	}
+	r.check.show("base", p)
+	if a := r.ask(completionPath, helloText); a.Provider != byNative || a.Status != tokenizer.Exact {
+		t.Errorf("recovered: by %q, %v", a.Provider, a.Status)
+	}
+}
+
 // TestParityOfNewFiles: what was proven of other files proves nothing.
 func TestParityOfNewFiles(t *testing.T) {
 	r := newParityRig(t, newTokenizingEngine(t))

@@ -117,7 +117,11 @@ func (n *nativeTokenizer) describe(x *view.ProviderState) {
 		}
 		return
 	}
-	id := s.watcher.Current().Identity
+	m := s.watcher.Current()
+	if detail := against[m.Standing()]; detail != "" {
+		x.State, x.Why, x.Detail = "refuted", string(reason.Refuted), detail
+	}
+	id := m.Identity
 	x.Files = &view.TokenizerFiles{
 		Source: id.Name, Commit: id.Commit, Vocabulary: id.Vocabulary.Name, SHA256: id.Vocabulary.SHA256, Digest: id.Digest,
 		Split: id.Split, Template: id.Template, NoChat: id.NoChat, Doubt: id.Doubt,

@@ -15,7 +15,6 @@ import (
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/prompt"
 	"github.com/eppctl/eppctl/internal/core/reason"
-	"github.com/eppctl/eppctl/internal/core/tokenizer"
 	"github.com/eppctl/eppctl/internal/core/view"
 	"github.com/eppctl/eppctl/internal/modelsource"
 )
@@ -122,7 +121,7 @@ func (t *tokens) chain(m *Model) *prompt.Chain {
 	c.Told = func(provider string) { stateOf(states, provider).told() }
 	c.Fallback = func(provider string, why reason.Code, err error) {
 		t.met.untokenized.WithLabelValues(label, provider, string(why)).Inc()
-		if s := stateOf(states, provider); s.failed(why, err) && why != reason.NoTokenizer {
+		if s := stateOf(states, provider); s.failed(why, err) && why != reason.NoTokenizer && why != reason.Refuted { // parity logs the latter
 			t.log.Warn("a tokenizer could not tell; the next is asked", "model", label, "provider", provider, "reason", why, "err", err)
 		}
 	}
@@ -143,7 +142,8 @@ func (t *tokens) link(m *Model, name string) (l prompt.Link, ok bool) {
 		if !m.Tokenizer.Loads() {
 			return l, false
 		}
-		l = prompt.Link{Provider: t.native(m), Deadline: t.limits.TokenizeTimeout, Computes: true}
+		n := t.native(m)
+		l = prompt.Link{Provider: n, Deadline: t.limits.TokenizeTimeout, Computes: true, Refuted: n.refuted, Grace: t.limits.PickDeadline / 2}
 		if chats == byRender || chats == byTokenize {
 			l.ChatsElsewhere = reason.TemplateUnused
 		}
@@ -159,7 +159,7 @@ func (t *tokens) link(m *Model, name string) (l prompt.Link, ok bool) {
 }
 
 // native is the tokenizer of a model, kept as long as its section says the same.
-func (t *tokens) native(m *Model) tokenizer.Provider {
+func (t *tokens) native(m *Model) *nativeTokenizer {
 	old := t.natives[m.Name]
 	if old != nil && old.config.same(&m.Tokenizer) {
 		return old

@@ -33,9 +33,9 @@ type Options struct {
 // Model gets the ids of a model's requests. All methods may be called from any
 // goroutine.
 type Model struct {
-	o      Options
-	cache  *native.Cache // nil = none
-	proven atomic.Bool
+	o        Options
+	cache    *native.Cache // nil = none
+	standing atomic.Uint32
 }
 
 var _ tokenizer.Provider = (*Model)(nil)
@@ -128,9 +128,22 @@ func (m *Model) EncodeText(ctx context.Context, text string, special bool) (ids 
 // Name implements tokenizer.Provider.
 func (m *Model) Name() string { return "native" }
 
-// SetProven tells whether these ids were compared with an engine's and are equal.
-// Until then Tokenize claims nothing.
-func (m *Model) SetProven(yes bool) { m.proven.Store(yes) }
+// Standing is what comparing a model's ids with an engine's has found.
+type Standing uint32
+
+// The standings.
+const (
+	Untested Standing = iota
+	Proven            // an engine makes the same
+	Doubted           // engines announce other ids than requests were routed by
+	Refuted           // an engine makes others
+)
+
+// SetStanding tells what was found. Until a model is proven Tokenize claims nothing.
+func (m *Model) SetStanding(s Standing) { m.standing.Store(uint32(s)) }
+
+// Standing is what SetStanding was told last.
+func (m *Model) Standing() Standing { return Standing(m.standing.Load()) }
 
 // Tokenize implements tokenizer.Provider. Exact is claimed once the model is proven,
 // and only for requests without doubts.
@@ -140,7 +153,7 @@ func (m *Model) Tokenize(ctx context.Context, t tokenizer.Text) (tokenizer.Resul
 		return tokenizer.Result{}, fmt.Errorf("native: %w", err)
 	}
 	r := tokenizer.Result{IDs: e.IDs, Status: tokenizer.Unverified, Cut: e.Cut, Doubtful: len(e.Doubts) > 0}
-	if m.proven.Load() && !r.Doubtful {
+	if m.Standing() == Proven && !r.Doubtful {
 		r.Status = tokenizer.Exact
 	}
 	return r, nil

@@ -152,16 +152,18 @@ func TestStatus(t *testing.T) {
 		name   string
 		engine chat.Engine
 		text   tokenizer.Text
-		proven bool
+		is     encode.Standing
 		want   tokenizer.Status
 	}{
-		{"not proven", chat.VLLM, plain, false, tokenizer.Unverified},
-		{"proven", chat.VLLM, plain, true, tokenizer.Exact},
-		{"parts for vLLM", chat.VLLM, parts, true, tokenizer.Exact},
-		{"parts for SGLang", chat.SGLang, parts, true, tokenizer.Unverified},
+		{"not proven", chat.VLLM, plain, encode.Untested, tokenizer.Unverified},
+		{"proven", chat.VLLM, plain, encode.Proven, tokenizer.Exact},
+		{"refuted", chat.VLLM, plain, encode.Refuted, tokenizer.Unverified},
+		{"doubted", chat.VLLM, plain, encode.Doubted, tokenizer.Unverified},
+		{"parts for vLLM", chat.VLLM, parts, encode.Proven, tokenizer.Exact},
+		{"parts for SGLang", chat.SGLang, parts, encode.Proven, tokenizer.Unverified},
 	} {
 		m := tiny(t, chat.Files{}, c.engine, 0)
-		m.SetProven(c.proven)
+		m.SetStanding(c.is)
 		if r, err := m.Tokenize(context.Background(), c.text); err != nil || r.Status != c.want || r.Doubtful != (c.engine == chat.SGLang) {
 			t.Errorf("%s: %+v, %v", c.name, r, err)
 		}

@@ -20,6 +20,11 @@ type Link struct {
 	Computes bool
 	// ChatsElsewhere, if set, is why the provider is asked for completions alone.
 	ChatsElsewhere reason.Code
+	// Refuted, if set, says what was found against the provider's ids, "" = nothing: it
+	// is then asked behind all others, which may take Grace together; 0 = as long as the
+	// caller's context lasts.
+	Refuted func() string
+	Grace   time.Duration
 }
 
 // Chain asks providers in order until one gives ids. It never approximates: when
@@ -64,6 +69,9 @@ const InBody = "body"
 // errNoIDs is what Fallback hears of a provider that gave neither ids nor error.
 var errNoIDs = errors.New("provider gave no token ids")
 
+// errRefuted is what Fallback hears of a provider that others are asked before.
+var errRefuted = errors.New("its ids are not the engine's")
+
 // errBusy is of a provider that was not asked for want of a processor in time.
 var errBusy = fmt.Errorf("no processor was free: %w", context.DeadlineExceeded)
 
@@ -85,31 +93,70 @@ func (c *Chain) Tokens(ctx context.Context, r *Request, base string, body []byte
 	}
 	body, _ = trimBOM(body) // which Python skips, and no reader of JSON here does
 	text := tokenizer.Text{Model: base, Shape: r.Shape, Body: body, Media: r.Media > 0}
+	if !c.first(ctx, r, text, enter, &a) {
+		a.Why = telling(a.Tried)
+	}
+	return a
+}
+
+// first asks in order, and whose ids are refuted behind the others. It reports whether
+// one could tell.
+func (c *Chain) first(ctx context.Context, r *Request, text tokenizer.Text, enter Enter, a *Answer) bool {
+	var refuted *Link
+	others := ctx
 	for i := range c.Links {
 		l := &c.Links[i]
 		if l.ChatsElsewhere != "" && r.Shape.IsChat() {
 			a.Tried = append(a.Tried, Attempt{l.Provider.Name(), l.ChatsElsewhere, "configured"})
 			continue
 		}
-		res, err := l.ask(ctx, text, enter)
-		if err == nil {
-			a.Result, a.Provider = r.qualify(res), l.Provider.Name()
-			if c.Told != nil {
-				c.Told(a.Provider)
+		if detail := l.refuted(); detail != "" && refuted == nil && len(c.Links) > 1 {
+			c.failed(a, l, reason.Refuted, detail, errRefuted)
+			refuted = l
+			if l.Grace > 0 {
+				var cancel context.CancelFunc
+				others, cancel = context.WithTimeout(ctx, l.Grace)
+				defer cancel()
 			}
-			return a
+			continue
 		}
-		why, detail := c.why(err)
-		a.Tried = append(a.Tried, Attempt{l.Provider.Name(), why, detail})
-		if c.Fallback != nil {
-			c.Fallback(l.Provider.Name(), why, err)
+		if c.told(others, r, l, text, enter, a) {
+			return true
 		}
-		if ctx.Err() != nil { // no time left for the others
+		if others.Err() != nil { // no time left for the others
 			break
 		}
 	}
-	a.Why = telling(a.Tried)
-	return a
+	return refuted != nil && c.told(ctx, r, refuted, text, enter, a)
+}
+
+// told asks one provider.
+func (c *Chain) told(ctx context.Context, r *Request, l *Link, text tokenizer.Text, enter Enter, a *Answer) bool {
+	res, err := l.ask(ctx, text, enter)
+	if err != nil {
+		why, detail := c.why(err)
+		c.failed(a, l, why, detail, err)
+		return false
+	}
+	a.Result, a.Provider = r.qualify(res), l.Provider.Name()
+	if c.Told != nil {
+		c.Told(a.Provider)
+	}
+	return true
+}
+
+func (c *Chain) failed(a *Answer, l *Link, why reason.Code, detail string, err error) {
+	a.Tried = append(a.Tried, Attempt{l.Provider.Name(), why, detail})
+	if c.Fallback != nil {
+		c.Fallback(l.Provider.Name(), why, err)
+	}
+}
+
+func (l *Link) refuted() string {
+	if l.Refuted == nil {
+		return ""
+	}
+	return l.Refuted()
 }
 
 // telling is the reason that says most of why nobody could tell: the last one but

@@ -202,3 +202,44 @@ func TestChainChatsElsewhere(t *testing.T) {
 		t.Errorf("chat: %+v", got)
 	}
 }
+
+// TestChainAsksRefutedLast: ids that are known to be others than the engine's are used
+// only when nobody else tells, and then there is time left to make them.
+func TestChainAsksRefutedLast(t *testing.T) {
+	against := "a probe differs"
+	native := provider{"native", func(context.Context, tokenizer.Text) (tokenizer.Result, error) {
+		return tokenizer.Result{IDs: []uint32{1}, Status: tokenizer.Unverified, Cut: -1}, nil
+	}}
+	refuted := prompt.Link{Provider: native, Refuted: func() string { return against }, Grace: 200 * time.Millisecond}
+	for name, c := range map[string]struct {
+		links    []prompt.Link
+		provider string
+		tried    []prompt.Attempt
+	}{
+		"another tells":    {[]prompt.Link{refuted, {Provider: works}}, "works", []prompt.Attempt{{"native", reason.Refuted, against}}},
+		"nobody else does": {[]prompt.Link{refuted, {Provider: fails}}, "native", []prompt.Attempt{{"native", reason.Refuted, against}, {"fails", reason.TokenizeFailed, ""}}},
+		"another hangs":    {[]prompt.Link{refuted, {Provider: stuck}}, "native", []prompt.Attempt{{"native", reason.Refuted, against}, {"stuck", reason.TokenizeSlow, ""}}},
+		"nobody else is":   {[]prompt.Link{refuted}, "native", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			falls := 0
+			chain := prompt.Chain{Links: c.links, Fallback: func(string, reason.Code, error) { falls++ }}
+			got := chain.Tokens(t.Context(), parse(t, body), "base", []byte(body), nil)
+			if got.Provider != c.provider || got.Why != "" || !slices.Equal(got.Tried, c.tried) || falls != len(c.tried) {
+				t.Errorf("by %q, why %q, tried %v, %d fallbacks", got.Provider, got.Why, got.Tried, falls)
+			}
+		})
+	}
+}
+
+// TestChainAsksAgain: nothing speaks against a provider any more.
+func TestChainAsksAgain(t *testing.T) {
+	against := "a probe differs"
+	chain := prompt.Chain{Links: []prompt.Link{{Provider: works, Refuted: func() string { return against }}, {Provider: fails}}}
+	chain.Tokens(t.Context(), parse(t, body), "base", []byte(body), nil)
+	against = ""
+	if got := chain.Tokens(t.Context(), parse(t, body), "base", []byte(body), nil); got.Provider != "works" || len(got.Tried) != 0 {
+		t.Errorf("by %q, tried %v", got.Provider, got.Tried)
+	}
+}

@@ -23,6 +23,7 @@ const (
 	Rejected       Code = "request-rejected"       // the engine answers 400, or is sure to
 	Loading        Code = "tokenizer-loading"
 	Unloadable     Code = "tokenizer-unloadable"
+	Refuted        Code = "tokenizer-refuted" // its ids are not the engine's: the others are asked first
 	Shape          Code = "request-shape-unsupported"
 	StoredHistory  Code = "history-in-engine" // previous_response_id: one engine remembers the conversation
 	PrivateCache   Code = "private-cache"     // SGLang extra_key: invisible in events

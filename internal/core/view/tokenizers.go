@@ -10,8 +10,9 @@ type TokenizerState struct {
 }
 
 // ProviderStates are the words of ProviderState.State. A native tokenizer is loading,
-// ready or unloadable, a remote one untried, ready or failing by its latest prompt.
-var ProviderStates = [...]string{"untried", "loading", "ready", "failing", "unloadable"}
+// ready, refuted or unloadable, a remote one untried, ready or failing by its latest
+// prompt.
+var ProviderStates = [...]string{"untried", "loading", "ready", "failing", "refuted", "unloadable"}
 
 // ProviderState is one provider, in the order in which they are asked.
 type ProviderState struct {
