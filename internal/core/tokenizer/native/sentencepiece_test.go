@@ -44,12 +44,14 @@ func appendPiece(model []byte, text string, kind uint64) []byte {
 // TestSentencePieceRefuses: what a model asks for and is not built is refused by name,
 // and what the library itself refuses is too.
 func TestSentencePieceRefuses(t *testing.T) {
+	_, noBytes := trained(t, object{"model_type": "bpe"})
 	broken := protowire.AppendBytes(protowire.AppendTag(nil, 2, protowire.BytesType), []byte{1})
 	for _, c := range []struct {
 		name string
 		file []byte
 	}{
 		{"model_type 5", changed(t, trainer, 3, 5)},
+		{"BPE without byte_fallback", noBytes},
 		{"treat_whitespace_as_suffix", changed(t, trainer, 24, 1)},
 		{"precompiled_charsmap", protowire.AppendBytes(protowire.AppendTag(unpack(t, vocabularies["mistral_v3"].file), normalizer, protowire.BytesType), broken)},
 		{"of type 5", withPiece(t, "nowhere", 5)},

@@ -170,7 +170,13 @@ func (m *spModel) check() error {
 	case int(int32(m.bos)) >= len(m.pieces):
 		return fmt.Errorf("bos_id %d is no piece", int32(m.bos))
 	}
-	return m.checkPieces()
+	if err := m.checkPieces(); err != nil {
+		return err
+	}
+	if m.modelType == modelBPE && !m.byteFallback {
+		return fmt.Errorf("model of type BPE without byte_fallback: %w", ErrUnsupported)
+	}
+	return nil
 }
 
 // checkPieces refuses what the library refuses too.

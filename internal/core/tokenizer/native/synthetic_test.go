@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -385,6 +386,33 @@ func TestTK09(t *testing.T) {
 	_, err := native.LoadTiktoken([]byte("IQ== 0\n"), native.RankOptions{Pattern: "[a--b]"})
 	if !errors.Is(err, native.ErrUnsupported) {
 		t.Error(err)
+	}
+}
+
+// TestEveryType: the loader knows each type of component that Hugging Face tokenizers
+// has. Here they lack their members, of which they may complain.
+func TestEveryType(t *testing.T) {
+	out, err := exec.Command("python3", "testdata/oracle.py", "types").Output()
+	var all map[string][]string
+	if err == nil {
+		err = json.Unmarshal(out, &all)
+	}
+	if err != nil {
+		t.Fatalf("%v (is PYTHONPATH set to what scripts/tokenizers.sh prints?)", err)
+	}
+	for part, least := range map[string]int{"normalizer": 14, "pre_tokenizer": 12, "post_processor": 5, "model": 4} {
+		if len(all[part]) < least {
+			t.Errorf("%s: only %v", part, all[part])
+		}
+		for _, name := range append(all[part], "Unheard") {
+			o := object{"model": byteModel()}
+			o[part] = object{"type": name}
+			_, err := native.LoadHuggingFace(marshal(t, o))
+			unknown := err != nil && (strings.HasSuffix(err.Error(), name+": not supported") || strings.HasSuffix(err.Error(), `"`+name+`": not supported`))
+			if unknown != (name == "Unheard") {
+				t.Errorf("%s %s: %v", part, name, err)
+			}
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ oracle.py hf FILE             tokenizer.json, with Hugging Face tokenizers
 oracle.py ranks FILE OPTIONS  tiktoken ranks; OPTIONS: {"pattern", "specials", "nfc"}
 oracle.py tekken FILE         tekken.json, with tiktoken
 oracle.py spm FILE            tokenizer.model, with sentencepiece
+oracle.py types               prints the types of components that Hugging Face tokenizers has
 
 Standard input: batches of a u32 count and so many texts as u32 length and UTF-8;
 standard output: for each text a u32 count and so many u32 ids. All little-endian.
@@ -68,7 +69,20 @@ def spm(path):
     return lambda texts: m.encode(texts)
 
 
+def types():
+    from tokenizers import models, normalizers, pre_tokenizers, processors
+
+    parts = {"normalizer": normalizers, "pre_tokenizer": pre_tokenizers, "post_processor": processors, "model": models}
+    bases = ("Normalizer", "PreTokenizer", "PostProcessor", "Model")
+    print(json.dumps({
+        part: [n for n, v in vars(m).items() if isinstance(v, type) and n not in bases]
+        for part, m in parts.items()
+    }))
+
+
 def main():
+    if sys.argv[1] == "types":
+        return types()
     encode = {"hf": hf, "ranks": ranks, "tekken": tekken, "spm": spm}[sys.argv[1]](*sys.argv[2:])
     read, write = sys.stdin.buffer, sys.stdout.buffer
     while head := read.read(4):
