@@ -39,21 +39,59 @@ const (
 )
 
 type cacheShard struct {
-	slots []atomic.Pointer[chunk] // sets of cacheWays
-	mu    sync.Mutex              // of what follows, and of changes to slots
+	slots []slot     // sets of cacheWays
+	mu    sync.Mutex // of what follows, and of changes to slots
 	bytes int
 	limit int
 	hand  int
 	_     [24]byte // shards apart by a cache line
 }
 
-// chunk is immutable but for used.
+// slot is where a chunk is, or none.
+type slot struct{ atomic.Pointer[chunk] }
+
+// chunk is immutable but for its marks.
 type chunk struct {
 	hash uint64
 	part part
 	text string
 	ids  []uint32
 	used atomic.Bool // since the hand last passed
+	// next is where the chunk is that came behind this one the last time. A text that
+	// came before has its chunks one behind the other, and none of them has to be hashed,
+	// which took a third of the time. What is there is compared as any other, and it is
+	// a place and no chunk, so that none is kept alive.
+	next atomic.Pointer[slot]
+}
+
+// is reports whether the chunk is this text, at such a place.
+func (c *chunk) is(p part, text string) bool { return c.part == p && c.text == text }
+
+// mark writes only what is not there yet.
+func (c *chunk) mark() {
+	if !c.used.Load() {
+		c.used.Store(true)
+	}
+}
+
+// behind returns the chunk of this text if it came behind c the last time.
+func (c *chunk) behind(p part, text string) *chunk {
+	if c == nil {
+		return nil
+	}
+	if at := c.next.Load(); at != nil {
+		if x := at.Load(); x != nil && x.is(p, text) {
+			x.mark()
+			return x
+		}
+	}
+	return nil
+}
+
+func (c *chunk) leadTo(next *slot) {
+	if c != nil && next != nil {
+		c.next.Store(next)
+	}
 }
 
 func (c *chunk) size() int { return len(c.text) + 4*len(c.ids) + chunkCost }
@@ -66,7 +104,7 @@ func NewCache(t *Tokenizer, limit int) *Cache {
 		sets *= 2
 	}
 	for i := range c.shards {
-		c.shards[i].slots = make([]atomic.Pointer[chunk], sets*cacheWays)
+		c.shards[i].slots = make([]slot, sets*cacheWays)
 		c.shards[i].limit = limit / cacheShards
 	}
 	return c
@@ -92,6 +130,7 @@ func (c *Cache) EncodeContext(ctx context.Context, text string, special bool) (i
 		out = append(out, t.surround.before...)
 	}
 	p := part{first: true}
+	var last *chunk
 	for at := 0; ; {
 		end, inside, ok := t.cut(text, at, chunkSize)
 		if !ok {
@@ -100,17 +139,12 @@ func (c *Cache) EncodeContext(ctx context.Context, text string, special bool) (i
 			}
 			break
 		}
-		piece := text[at:end]
-		h := maphash.String(c.seed, piece)
-		if hit := c.find(h, p, piece); hit != nil {
-			out = append(out, hit.ids...)
-			reused += len(piece)
-		} else {
-			from := len(out)
-			if out, err = t.append(out, piece, p, sc); err != nil {
-				return nil, 0, err
-			}
-			c.store(h, p, piece, out[from:])
+		found := false
+		if out, last, found, err = c.append(out, last, text[at:end], p, sc); err != nil {
+			return nil, 0, err
+		}
+		if found {
+			reused += end - at
 		}
 		at, p = end, part{inside: inside}
 	}
@@ -121,58 +155,78 @@ func (c *Cache) EncodeContext(ctx context.Context, text string, special bool) (i
 	return append([]uint32(nil), out...), reused, nil
 }
 
-func (c *Cache) set(h uint64) (*cacheShard, []atomic.Pointer[chunk]) {
+// append appends the ids of a chunk and returns it if it is kept, and whether it was
+// found. last is the chunk before.
+func (c *Cache) append(out []uint32, last *chunk, text string, p part, sc *scratch) (_ []uint32, x *chunk, found bool, err error) {
+	if x = last.behind(p, text); x != nil {
+		return append(out, x.ids...), x, true, nil
+	}
+	h := maphash.String(c.seed, text)
+	x, at := c.find(h, p, text)
+	if x != nil {
+		last.leadTo(at)
+		return append(out, x.ids...), x, true, nil
+	}
+	from := len(out)
+	if out, err = c.tok.append(out, text, p, sc); err != nil {
+		return nil, nil, false, err
+	}
+	x, at = c.store(h, p, text, out[from:])
+	last.leadTo(at)
+	return out, x, false, nil
+}
+
+func (c *Cache) set(h uint64) (*cacheShard, []slot) {
 	s := &c.shards[h%cacheShards]
 	at := int(h/cacheShards) & (len(s.slots)/cacheWays - 1) * cacheWays
 	return s, s.slots[at : at+cacheWays]
 }
 
-func (c *Cache) find(h uint64, p part, text string) *chunk {
+func (c *Cache) find(h uint64, p part, text string) (*chunk, *slot) {
 	_, set := c.set(h)
 	for i := range set {
-		x := set[i].Load()
-		if x != nil && x.hash == h && x.part == p && x.text == text {
-			if !x.used.Load() {
-				x.used.Store(true)
-			}
-			return x
+		if x := set[i].Load(); x != nil && x.hash == h && x.is(p, text) {
+			x.mark()
+			return x, &set[i]
 		}
 	}
-	return nil
+	return nil, nil
 }
 
-func (c *Cache) store(h uint64, p part, text string, ids []uint32) {
+// store returns the chunk and its place, nil if it is too large to keep.
+func (c *Cache) store(h uint64, p part, text string, ids []uint32) (*chunk, *slot) {
 	if len(text) > maxChunk {
-		return
+		return nil, nil
 	}
 	s, set := c.set(h)
 	x := &chunk{hash: h, part: p, text: strings.Clone(text), ids: append([]uint32(nil), ids...)}
 	if x.size() > s.limit {
-		return
+		return nil, nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	slot := &set[h>>32%cacheWays]
+	at := &set[h>>32%cacheWays]
 	for i := range set {
 		old := set[i].Load()
-		if old == nil || old.hash == h && old.part == p && old.text == text { // free, or stored by another meanwhile
-			slot = &set[i]
+		if old == nil || old.hash == h && old.is(p, text) { // free, or stored by another meanwhile
+			at = &set[i]
 			break
 		}
 		if !old.used.Load() {
-			slot = &set[i]
+			at = &set[i]
 		}
 	}
-	s.drop(slot)
+	s.drop(at)
 	for s.bytes+x.size() > s.limit {
 		s.sweep()
 	}
-	slot.Store(x)
+	at.Store(x)
 	s.bytes += x.size()
+	return x, at
 }
 
-func (s *cacheShard) drop(slot *atomic.Pointer[chunk]) {
-	if old := slot.Swap(nil); old != nil {
+func (s *cacheShard) drop(at *slot) {
+	if old := at.Swap(nil); old != nil {
 		s.bytes -= old.size()
 	}
 }
@@ -180,13 +234,13 @@ func (s *cacheShard) drop(slot *atomic.Pointer[chunk]) {
 // sweep moves the hand by one slot: a chunk used since its last pass gets another
 // round.
 func (s *cacheShard) sweep() {
-	slot := &s.slots[s.hand]
+	at := &s.slots[s.hand]
 	s.hand = (s.hand + 1) % len(s.slots)
-	if x := slot.Load(); x != nil && x.used.Load() {
+	if x := at.Load(); x != nil && x.used.Load() {
 		x.used.Store(false)
 		return
 	}
-	s.drop(slot)
+	s.drop(at)
 }
 
 // Bytes returns what the cache holds.

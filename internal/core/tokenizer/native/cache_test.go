@@ -88,6 +88,33 @@ func TestTK23(t *testing.T) {
 	}
 }
 
+// TestCacheForks: prompts that begin alike and go on differently lead each other's chunks
+// astray, and those that make room for others lead to these. The ids are those of a full
+// run, and where nothing had to go, all but the tail is found.
+func TestCacheForks(t *testing.T) {
+	tok := load(t, "deepseek_v4")
+	for _, limit := range []int{256 << 10, 16 << 20} {
+		c := native.NewCache(tok, limit)
+		w := newWriter(31)
+		common := w.text(30_000)
+		var prompts []string
+		for range 6 {
+			fork := common + w.text(10_000)
+			prompts = append(prompts, fork+w.text(20_000), fork+w.text(20_000), w.text(9_000)+common)
+		}
+		for k := range 10 * len(prompts) {
+			s := prompts[k*7%len(prompts)]
+			got, found, err := c.Encode(s, false)
+			if want := encode(t, tok, s); err != nil || !slices.Equal(got, want) {
+				t.Fatalf("%d: %v %s", limit, err, difference(got, want))
+			}
+			if limit > 1<<20 && k >= len(prompts) && found < len(s)/2 {
+				t.Errorf("%d of %d bytes found", found, len(s))
+			}
+		}
+	}
+}
+
 // TestCacheBound: a stream of new texts never takes more than the limit, and what is
 // asked for often stays.
 func TestCacheBound(t *testing.T) {
