@@ -77,7 +77,9 @@ func (m *Model) segment(w []byte, from, to int, ids, codes []uint32, low bool, s
 	}
 	at := len(out)
 	out = m.appendIDs(out, ids[:m.mergeSegment(ids, codes, low)])
-	sc.words.put(k, h, out[at:])
+	if len(out)-at <= cachedIDs { // the cache of runs has whole pieces only
+		sc.words.put(k, h, out[at:])
+	}
 	return out
 }
 

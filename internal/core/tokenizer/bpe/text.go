@@ -121,22 +121,26 @@ func (m *Model) miss(w []byte, x *pending, sc *Scratch, out []uint32) []uint32 {
 		return m.run(w, x.hash, sc, out)
 	}
 	if c := sc.words.find(x.key, x.hash); c != nil {
+		if c.n == inRuns {
+			return m.run(w, x.hash, sc, out)
+		}
 		return c.append(out)
 	}
 	from := len(out)
 	if id, ok := m.words.find(x.key, x.hash); ok {
 		out = append(out, id)
 	} else {
-		out = m.run(w, x.hash, sc, out)
+		out = m.piece(w, sc, out)
 	}
 	if sc.err == nil {
-		sc.words.put(x.key, x.hash, out[from:])
+		if sc.words.put(x.key, x.hash, out[from:]); len(out)-from > cachedIDs {
+			sc.runs.put(w, x.hash, out[from:])
+		}
 	}
 	return out
 }
 
-// run encodes a piece that is no entry, with the cache of runs if it has more ids than
-// a cached word holds or is longer.
+// run encodes a piece that is no entry and that the cache of runs may have.
 func (m *Model) run(w []byte, hash uint64, sc *Scratch, out []uint32) []uint32 {
 	if len(w) > maxRun {
 		return m.piece(w, sc, out)
@@ -147,7 +151,7 @@ func (m *Model) run(w []byte, hash uint64, sc *Scratch, out []uint32) []uint32 {
 	}
 	from := len(out)
 	out = m.piece(w, sc, out)
-	if sc.err == nil && (len(w) > keyBytes || len(out)-from > len(cached{}.ids)) {
+	if sc.err == nil {
 		sc.runs.put(w, hash, out[from:])
 	}
 	return out
