@@ -93,13 +93,9 @@ func (d deepseek) match(s string, i int, c unitab.Class, n int, on side) int {
 		}
 	}
 	if c&wordClass != 0 {
-		return d.run(s, i, wordClass, on)
+		return d.run(s, i+n, wordClass, on)
 	}
-	j := i
-	if s[i] == ' ' {
-		j++
-	}
-	if k := d.run(s, j, punctClass, on); k > j {
+	if k := d.punct(s, i, c, n, on); k > i {
 		if on == outside {
 			k = newlines(s, k)
 		}
@@ -115,6 +111,19 @@ func (d deepseek) match(s string, i int, c unitab.Class, n int, on side) int {
 		}
 	}
 	return blanks(s, i)
+}
+
+// punct is " ?[\p{P}\p{S}]+" at s[i]; i if it does not match.
+func (d deepseek) punct(s string, i int, c unitab.Class, n int, on side) int {
+	if c&punctClass != 0 {
+		return d.run(s, i+n, punctClass, on)
+	}
+	if s[i] == ' ' {
+		if k := d.run(s, i+1, punctClass, on); k > i+1 {
+			return k
+		}
+	}
+	return i
 }
 
 func (d deepseek) run(s string, i int, in unitab.Class, on side) int {
