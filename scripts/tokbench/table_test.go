@@ -37,6 +37,15 @@ func TestRows(t *testing.T) {
 	}
 }
 
+// TestLoadTarget: it is for large vocabularies.
+func TestLoadTarget(t *testing.T) {
+	for vocab, want := range map[string]string{"gptoss": "<= 0.4", "qwen3": "", "llama2": ""} {
+		if got := target(key{vocab: vocab, phase: "load", lib: own}, hf); got != want {
+			t.Errorf("%s: %q, want %q", vocab, got, want)
+		}
+	}
+}
+
 func TestOtherIDs(t *testing.T) {
 	r := results{}
 	r.add("a", own, []sample{{"en", "ids", large, 7}})
