@@ -48,7 +48,7 @@ func newBasis(v *view.View, q *Query, pol *Policy) basis {
 		now:    q.Now,
 		prompt: max(1, q.PromptTokens),
 		exact:  len(q.Prompt.Tokens) > 0,
-		means:  v.Load.Means(),
+		means:  v.Load.Means(q.Now),
 	}
 	if b.exact {
 		b.prompt = len(q.Prompt.Tokens)

@@ -78,7 +78,7 @@ const (
 	Overdue         Code = "answers-due"          // requests wait, and by our estimates they have been answered
 	NotTrusted      Code = "events-not-trusted"   // blocks match, and stale_trust is 0
 	PoolUnknown     Code = "pool-size-unknown"    // no page and no configuration tells how large the KV pool is
-	NoResidence     Code = "nothing-answered-yet" // how long a request stays in the pool is not known
+	NoResidence     Code = "nothing-answered-yet" // how long a request stays in the pool is not known: none was placed
 	AdapterNone     Code = "no-adapter-wanted"    // the request is for the base model
 	AdapterResident Code = "adapter-resident"     // the adapter is loaded
 	HardwareUnknown Code = "hardware-unknown"     // no exporter tells, and nothing was measured

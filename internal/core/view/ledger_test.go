@@ -113,7 +113,7 @@ func TestStreamOpenForLong(t *testing.T) {
 			t.Errorf("after ten minutes: %+v", got)
 		}
 		r.End(600_001 * ms)
-		if got := l.Means().Residence; got != 10*time.Minute {
+		if got := l.Means(600_001 * ms).Residence; got != 10*time.Minute {
 			t.Errorf("residence %v", got)
 		}
 	})
@@ -177,20 +177,49 @@ func TestMeans(t *testing.T) {
 	for _, s := range []float64{1, 2, 3} {
 		l.Place(p, seconds(s), 0)
 	}
-	if got := l.Means().Prefill; got != 2*time.Second {
+	if got := l.Means(0).Prefill; got != 2*time.Second {
 		t.Errorf("mean of 1, 2, 3 s = %v", got)
 	}
 	for range 2000 {
 		l.Place(p, seconds(5), 0)
 	}
-	if got := l.Means().Prefill.Seconds(); got < 4.999 || got > 5 {
+	if got := l.Means(0).Prefill.Seconds(); got < 4.999 || got > 5 {
 		t.Errorf("the mean does not forget: %v", got)
 	}
 	aborted := l.Place(p, seconds(1), 0)
 	aborted.End(9000 * ms)
-	if got := l.Means().Residence; got != 0 {
+	if got := l.Means(0).Residence; got != 0 {
 		t.Errorf("a request without a first byte stayed %v", got)
 	}
+}
+
+// Until as many have ended as are in flight, the ages of these bound the mean from
+// below: at any moment a request is half through.
+func TestResidenceBeforeMostHaveEnded(t *testing.T) {
+	l, p := NewLedger(), somePod(0, 1)
+	began := int64(2e18) // as a clock counts them: sums of such wrap around
+	var list []*Placement
+	for i := range int64(20) {
+		list = append(list, l.Place(p, seconds(1), began+i*1000*ms))
+	}
+	want := func(at int64, residence time.Duration) {
+		t.Helper()
+		if got := l.Means(began + at*ms).Residence; got != residence {
+			t.Errorf("after %d ms: %v, want %v", at, got, residence)
+		}
+	}
+	want(19_000, 19*time.Second) // 0 to 19 s old
+	list[19].FirstByte(began + 19_000*ms)
+	list[19].End(began + 20_000*ms)
+	want(20_000, 22*time.Second)       // not the second of the one that ended
+	list[0].End(began + 20_000*ms)     // nothing is learned from it
+	list[1].Move(somePod(1, 2), began) // and a request that moves is as old as it was
+	want(20_000, 21*time.Second)
+	for _, r := range list[1:10] {
+		r.FirstByte(began + 20_000*ms)
+		r.End(began + 23_000*ms)
+	}
+	want(23_000, 2800*time.Millisecond) // of ten that ended; nine are in flight
 }
 
 func TestLoadAllocatesNothing(t *testing.T) {
@@ -220,7 +249,7 @@ func TestLedgerConcurrent(t *testing.T) {
 				paths.Go(func() { r.Move(pods[i%3], i+2) })
 				paths.Go(func() { r.End(i + 3) })
 				l.LoadSince(p, i, i-5)
-				l.Means()
+				l.Means(i)
 				paths.Wait()
 				r.End(i + 4)
 			}

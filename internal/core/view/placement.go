@@ -53,6 +53,7 @@ const announceBy = 2 * time.Second
 // whichever of several paths reports it first, and calls after it do nothing.
 type Placement struct {
 	ledger *Ledger
+	placed int64 // ns; at changes when the request moves
 	near   *affinity.Table
 
 	mu       sync.Mutex // taken before the account's
@@ -83,11 +84,11 @@ type Placement struct {
 // Place enters a request into a pod's account.
 func (l *Ledger) Place(p *pod.Pod, w Work, now int64) *Placement {
 	w.Prefill, w.Nominal = min(w.Prefill, longestPrefill), min(w.Nominal, longestPrefill)
-	r := &Placement{ledger: l, work: w, prefill: w.Prefill}
+	r := &Placement{ledger: l, work: w, prefill: w.Prefill, placed: now}
 	if w.Prompt != nil {
 		r.chunks = chunks(l.hasher, w.Prompt)
 	}
-	l.means.placed(w.Prefill)
+	l.means.placed(w.Prefill, now)
 	r.work.Prompt = nil // token ids are not kept
 	r.enter(l.account(p), now)
 	return r
@@ -203,6 +204,7 @@ func (r *Placement) End(now int64) {
 	}
 	r.ended = true
 	r.leave(now)
+	r.ledger.means.left(r.placed)
 	switch {
 	case r.answered:
 		r.ledger.means.stayed(time.Duration(now - r.first))

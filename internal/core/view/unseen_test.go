@@ -94,7 +94,7 @@ func TestResidenceCountsFromTheEstimate(t *testing.T) {
 	r := l.Place(p, seconds(0.001), 0)
 	r.Unseen(10 * ms)
 	r.End(110 * ms)
-	if got := l.Means().Residence; got != 100*time.Millisecond {
+	if got := l.Means(110 * ms).Residence; got != 100*time.Millisecond {
 		t.Errorf("residence %v", got)
 	}
 }
