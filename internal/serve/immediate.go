@@ -2,8 +2,10 @@ package serve
 
 import (
 	"encoding/json"
+	"math"
 	"net/http"
 	"strconv"
+	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
@@ -51,10 +53,11 @@ func tooLarge(limit int) *refusal {
 	}
 }
 
-func saturated() *refusal {
+func saturated(retry time.Duration) *refusal {
 	return &refusal{
 		Status: http.StatusTooManyRequests, Type: "rate_limit_error", Code: "saturated",
-		Message: "All endpoints are saturated.", Details: "eppctl_saturated", Drop: "rejected-saturated", Retry: 1,
+		Message: "All endpoints are saturated.", Details: "eppctl_saturated", Drop: "rejected-saturated",
+		Retry: int(math.Ceil(retry.Seconds())),
 	}
 }
 
@@ -139,7 +142,7 @@ func (r *refusal) response(requestID string) *extproc.ProcessingResponse {
 func verdict(c *pick.Card, q *pick.Query, ifAvailable bool) *refusal {
 	switch c.Outcome {
 	case pick.Overloaded:
-		return saturated()
+		return saturated(c.RetryAfter())
 	case pick.NoEndpoint:
 		if q.Subset != nil {
 			return subsetEmpty()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
@@ -75,7 +76,7 @@ func TestErrorsExactly(t *testing.T) {
 		{modelNotFound("x"), 404, "invalid_request_error", "model_not_found", model, "eppctl_model_not_found"},
 		{notCached(), 412, "invalid_request_error", "prefix_not_cached", nil, "eppctl_prefix_not_cached"},
 		{tooLarge(5), 413, "invalid_request_error", "request_too_large", nil, "eppctl_request_too_large"},
-		{saturated(), 429, "rate_limit_error", "saturated", nil, "eppctl_saturated"},
+		{saturated(time.Second), 429, "rate_limit_error", "saturated", nil, "eppctl_saturated"},
 		{internalError(), 500, "api_error", "internal_error", nil, "eppctl_internal"},
 		{noEndpoints("There are none."), 503, "overloaded_error", "service_unavailable", nil, "eppctl_no_endpoints"},
 		{subsetEmpty(), 503, "overloaded_error", "service_unavailable", nil, "eppctl_subset_empty"},
@@ -110,6 +111,15 @@ func TestErrorsExactly(t *testing.T) {
 				t.Fatal("the error quotes the prompt")
 			}
 		})
+	}
+}
+
+// The header has whole seconds, and never fewer than it takes.
+func TestRetryAfterInSeconds(t *testing.T) {
+	for wait, want := range map[time.Duration]string{time.Second: "1", 4500 * time.Millisecond: "5", 30 * time.Second: "30"} {
+		if got := immediateHeader(saturated(wait).response("").GetImmediateResponse(), "retry-after"); got != want {
+			t.Errorf("%v: %q, want %s", wait, got, want)
+		}
 	}
 }
 
