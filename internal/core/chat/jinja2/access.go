@@ -24,9 +24,14 @@ var access = map[string]function{
 
 // bound stands for a method that is looked at and not called: true, defined,
 // callable, and an error when it is called after all.
-var bound = jinja.NewCallable("method", func([]Value, map[string]Value) (Value, error) {
+var bound = jinja.NewCallable(boundName, func([]Value, map[string]Value) (Value, error) {
 	return undefined, &Unsupported{"calling a method that was kept as a value"}
 })
+
+const boundName = "method"
+
+// macroAttributes are what Jinja2 tells of a macro, and the library does not.
+var macroAttributes = words("name arguments catch_kwargs catch_varargs caller explicit_caller")
 
 // getattr is obj.name: a method or attribute of the type, else the item.
 func getattr(obj Value, name string) (Value, error) {
@@ -53,6 +58,10 @@ func getattr(obj Value, name string) (Value, error) {
 		if listMethods[name] {
 			return bound, nil
 		}
+	case kCallable:
+		if macroAttributes[name] && obj.AsCallable().Name != boundName {
+			return undefined, &Unsupported{"the attribute " + name + " of a macro"}
+		}
 	}
 	return undefined, nil
 }
@@ -74,10 +83,7 @@ func getitem(obj, key Value) (Value, error) {
 			}
 			return undefined, nil
 		}
-		// A template's own dict may have keys that are no strings; function
-		// key has made them strings.
-		s, _ := scalarString(key)
-		v, _ := obj.AsDict().Get(s)
+		v, _ := getKey(obj.AsDict(), key)
 		return v, nil
 	case kList:
 		if k == kInt || k == kBool {

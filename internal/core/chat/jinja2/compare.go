@@ -80,7 +80,7 @@ func (r *render) equal(a, b Value, depth int) (bool, error) {
 			return false, nil
 		}
 		for _, key := range x.Keys {
-			other, ok := y.Get(key)
+			other, ok := getKey(y, keyValue(key))
 			if !ok {
 				return false, nil
 			}
@@ -184,7 +184,8 @@ func (r *render) contains(container, item Value) (bool, error) {
 		if ki == kList || ki == kDict {
 			return false, typeError("in", ki, kc)
 		}
-		return ki == kString && container.AsDict().Has(item.AsString()), nil
+		_, ok := findKey(container.AsDict(), item)
+		return ok, nil
 	case kList, kGenerator, kUndefined:
 		items, err := r.items(container)
 		if err != nil {

@@ -201,6 +201,9 @@ func (g *templates_) statement(depth int) string {
 		return g.tag("filter "+g.pick("upper", "trim", "length", "replace('a', 'b')")) + g.template(depth-1) + g.tag("endfilter")
 	case 13:
 		return g.tag("with y = "+g.expr(1)) + g.template(depth-1) + g.print("y") + g.tag("endwith")
+	case 14:
+		return g.tag("set ns = namespace(a=0)") + g.tag("for x in [1, 2, 3] if ns.a < 2") + g.print(g.pick("x", "x ~ ns.a", "x", "loop.index")) +
+			g.tag("set ns.a = "+g.pick("x", "ns.a + 1")) + g.tag("endfor")
 	}
 	return g.print(g.expr(3))
 }
@@ -237,7 +240,7 @@ func (g *templates_) expr(depth int) string {
 	case 16:
 		return "[" + e() + ", " + e() + "]"
 	case 17:
-		return "{'a': " + e() + ", " + g.pick("'k'", "s", "'items'") + ": " + e() + "}"
+		return "{'a': " + e() + ", " + g.pick("'k'", "s", "'items'", "i", "1", "true", "none", "2.5") + ": " + e() + "}"
 	}
 	return g.atom()
 }
@@ -259,6 +262,6 @@ func (g *templates_) filter(e func() string) string {
 func (g *templates_) method(e func() string) string {
 	return g.pick("strip()", "lstrip()", "rstrip('\n')", "split(',')", "split()", "split('a', 1)", "rsplit(',', 1)", "startswith('a')", "endswith(('b', 'd'))",
 		"upper()", "lower()", "title()", "capitalize()", "replace('a', 'bb')", "replace('l', '', 1)", "find('o')", "count('a')", "join(['a', 'b'])", "splitlines()",
-		"items()", "keys()|list", "values()|list", "get('a')", "get('zz', "+e()+")", "get(s)", "isdigit()", "isspace()", "isupper()", "format(1)", "partition(',')|list",
+		"items()", "keys()|list", "values()|list", "get('a')", "get('zz', "+e()+")", "get(s)", "get(i)", "isdigit()", "isspace()", "isupper()", "format(1)", "partition(',')|list",
 		"removeprefix('a')", "zfill(4)", "center(9)", "ljust(5)", "append(1)", "update({})", "pop()", "copy()", "index('a')", "strip("+e()+")", "split("+e()+")[-1]", "split('</think>')[-1].lstrip('\n')")
 }

@@ -22,6 +22,7 @@ type emitter struct {
 	loops []*syntax.For   // around this place, inside the current macro
 	names *symbols        // of the frame
 	undef map[string]bool // parameters that a default must find undefined
+	moved map[string]bool // namespaces whose attributes the template sets
 	soft  bool            // directly inside an if, where Jinja2 does not miss a filter yet
 }
 
@@ -56,7 +57,7 @@ const nothing = "__undefined"
 
 // emit returns the library's source and the functions that it calls.
 func emit(nodes []syntax.Node) (source string, uses map[string]bool, err error) {
-	e := emitter{uses: map[string]bool{}}
+	e := emitter{uses: map[string]bool{}, moved: namespacesSet(nodes)}
 	defer func() {
 		switch p := recover().(type) {
 		case nil:

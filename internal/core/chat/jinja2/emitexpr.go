@@ -107,19 +107,19 @@ func (e *emitter) literal(v any) {
 	}
 }
 
-// dict writes a dict. The library's keys are strings.
+// dict writes a dict as a call, since the library's own literal takes the str of
+// a key for the key.
 func (e *emitter) dict(n *syntax.Dict) {
-	e.write("{")
+	e.call("literal")
 	for i, k := range n.Keys {
 		if i > 0 {
 			e.write(", ")
 		}
-		e.call("key")
 		e.expr(k)
-		e.write("): ")
+		e.write(", ")
 		e.expr(n.Values[i])
 	}
-	e.write("}")
+	e.write(")")
 }
 
 func (e *emitter) cond(n *syntax.CondExpr) {

@@ -93,6 +93,7 @@ func (e *emitter) ifStatement(n *syntax.If) {
 // count their depth: a run enters, and leaves at its end or before break and
 // continue.
 func (e *emitter) forStatement(n *syntax.For) {
+	n = e.filterInside(n)
 	targets, pair := pairOf(n.Target)
 	var inner string // our name for an item that is unpacked in the body
 	e.write("{%+ for ")
@@ -169,7 +170,13 @@ func (e *emitter) leaveLoop() {
 	if len(e.loops) == 0 {
 		unsupported("break or continue inside a captured block")
 	}
-	if e.loops[len(e.loops)-1].Recursive {
+	loop := e.loops[len(e.loops)-1]
+	if len(loop.Else) > 0 {
+		// Jinja2 takes the else where no run came to its end, the library
+		// where there was no item.
+		unsupported("break or continue in a loop with else")
+	}
+	if loop.Recursive {
 		e.leave()
 	}
 }

@@ -49,11 +49,7 @@ func (r *render) dictOf(d Value, args []Value) (Value, error) {
 		}
 		var pair Value
 		if pair, err = r.unpack(item, 2); err == nil {
-			key := pair.AsList().Items[0]
-			if !IsText(key) {
-				return undefined, &Unsupported{"a dict key of type " + kindOf(key).String()}
-			}
-			d.AsDict().Set(key.AsString(), pair.AsList().Items[1])
+			err = setKey(d.AsDict(), pair.AsList().Items[0], pair.AsList().Items[1])
 		}
 	}
 	return d, err

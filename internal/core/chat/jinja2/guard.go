@@ -1,5 +1,7 @@
 package jinja2
 
+import "github.com/ardanlabs/jinja"
+
 // guards are the functions that the emitter puts around statements: they meter,
 // and do what statements need of Python.
 var guards = map[string]function{
@@ -62,14 +64,14 @@ var guards = map[string]function{
 	"unknown": func(_ *render, args []Value, _ map[string]Value) (Value, error) {
 		return undefined, refuse("uses " + args[0].AsString() + ", which Jinja2 has not")
 	},
-	"key": func(_ *render, args []Value, _ map[string]Value) (Value, error) {
-		if k := kindOf(args[0]); k == kString {
-			return args[0], nil
-		} else if s, ok := scalarString(args[0]); ok {
-			return String(s), nil
-		} else {
-			return undefined, &Unsupported{"a dict key of type " + k.String()}
+	"literal": func(_ *render, args []Value, _ map[string]Value) (Value, error) {
+		d := jinja.NewDict()
+		for i := 0; i < len(args); i += 2 {
+			if err := setKey(d.AsDict(), args[i], args[i+1]); err != nil {
+				return undefined, err
+			}
 		}
+		return d, nil
 	},
 }
 
@@ -81,7 +83,7 @@ func (r *render) items(v Value) ([]Value, error) {
 		items = append(items, v.AsList().Items...)
 	case kDict:
 		for _, key := range v.AsDict().Keys {
-			items = append(items, String(key))
+			items = append(items, keyValue(key))
 		}
 	case kString:
 		s := v.AsString()

@@ -26,6 +26,8 @@ var libraryFaults = []struct{ source, library, python string }{
 	{"{{ big }}", "1.2345678901234567e+19", "12345678901234567890"},
 	{"{{ '%5s|%-3d|%05.1f' % ('é', 1, 2) }}", "    é|1  |%!f(int64=    2)", "    é|1  |002.0"},
 	{"{{ '%c'|format(65) }}", raises, "A"},
+	{"{{ {1: 2} }}|{{ {1: 2}.get('1') }}|{{ 1 in {1: 2} }}", "{'1': 2}|2|False", "{1: 2}|None|True"},
+	{"{% set ns = namespace(a=0) %}{% for x in l if not ns.a %}{{ x }}{% set ns.a = 1 %}{% endfor %}", "{'b': 1}{}", "{'b': 1}"},
 	{"{% for a in none %}{% endfor %}", "", raises},
 	{"{% for a, b in [1] %}{{ a }}{{ b }}{% endfor %}", "01", raises},
 	{"{% set y %}{% set z = 1 %}{% endset %}{{ z }}", "1", ""},

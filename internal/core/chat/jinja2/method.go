@@ -60,15 +60,9 @@ func callDict(r *render, obj Value, name string, args []Value, kwargs map[string
 		switch k := kindOf(args[0]); k {
 		case kList, kDict:
 			return undefined, typeError("dict.get", k)
-		case kString:
-			if v, ok := d.Get(args[0].AsString()); ok {
-				return v, nil
-			}
 		default:
-			if s, ok := scalarString(args[0]); ok {
-				if v, ok := d.Get(s); ok {
-					return v, nil
-				}
+			if v, ok := getKey(d, args[0]); ok {
+				return v, nil
 			}
 		}
 		if len(args) == 2 {
@@ -90,9 +84,9 @@ func callDict(r *render, obj Value, name string, args []Value, kwargs map[string
 	for _, key := range d.Keys {
 		switch name {
 		case "items":
-			out = append(out, List([]Value{String(key), d.Data[key]}))
+			out = append(out, List([]Value{keyValue(key), d.Data[key]}))
 		case "keys":
-			out = append(out, String(key))
+			out = append(out, keyValue(key))
 		case "values":
 			out = append(out, d.Data[key])
 		}

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Filters of numbers.
@@ -38,6 +40,9 @@ func filterInt(_ *render, args []Value, kwargs map[string]Value) (Value, error) 
 		if kindOf(a[1]) != kInt {
 			return undefined, typeError("int", kindOf(a[1]))
 		}
+		if err := onlyASCIIDigits(v.AsString()); err != nil {
+			return undefined, err
+		}
 		if n, ok := parseInt(v.AsString(), a[1].AsInt()); ok {
 			if !n.IsInt64() {
 				return String(bigMark + n.String()), nil
@@ -62,6 +67,16 @@ func truncate(f float64, fallback Value) (Value, error) {
 	}
 	n, _ := new(big.Float).SetFloat64(f).Int(nil)
 	return String(bigMark + n.String()), nil
+}
+
+// onlyASCIIDigits refuses what Python reads as a number and Go does not.
+func onlyASCIIDigits(s string) error {
+	for _, c := range s {
+		if c >= utf8.RuneSelf && unicode.IsDigit(c) {
+			return &Unsupported{"a number in digits of another script"}
+		}
+	}
+	return nil
 }
 
 // parseInt is Python's int(s, base).
@@ -119,6 +134,9 @@ func filterFloat(_ *render, args []Value, kwargs map[string]Value) (Value, error
 		}
 		return Float(f), nil
 	case kString:
+		if err := onlyASCIIDigits(args[0].AsString()); err != nil {
+			return undefined, err
+		}
 		if f, ok := parseFloat(args[0].AsString()); ok {
 			return Float(f), nil
 		}

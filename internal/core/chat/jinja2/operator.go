@@ -107,7 +107,11 @@ func (r *render) arithmetic(op string, a, b Value) (Value, error) {
 	ka, kb := kindOf(a), kindOf(b)
 	switch {
 	case op == "%" && ka == kString:
-		return r.formatted(a.AsString(), []Value{b}, nil, kb == kList || kb == kDict)
+		var named map[string]Value
+		if kb == kDict {
+			named = b.AsDict().Data
+		}
+		return r.formatted(a.AsString(), []Value{b}, named, kb == kList || kb == kDict)
 	case op == "*" && (ka == kString || ka == kList) && (kb == kInt || kb == kBool):
 		return r.repeat(a, integral(b))
 	case op == "*" && (kb == kString || kb == kList) && (ka == kInt || ka == kBool):

@@ -41,6 +41,9 @@ func (r *render) formatted(format string, args []Value, named map[string]Value, 
 			}
 			next++
 		}
+		if !ok && mapping && named == nil {
+			return undefined, &Unsupported{"% of a list, which may be a tuple"}
+		}
 		if !ok {
 			return undefined, refuse("formats too few arguments")
 		}

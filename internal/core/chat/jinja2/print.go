@@ -84,7 +84,9 @@ func (p *printer) dict(v Value, depth int) error {
 		if i > 0 {
 			p.b.WriteString(", ")
 		}
-		reprString(&p.b, key)
+		if err := p.repr(keyValue(key), depth+1); err != nil {
+			return err
+		}
 		p.b.WriteString(": ")
 		if err := p.repr(d.Data[key], depth+1); err != nil {
 			return err

@@ -76,6 +76,16 @@ func TestMissing(t *testing.T) {
 		{"a{% for x in [] %}{{ 1|nonsense }}{% endfor %}", false, ""},
 		{"a{{ '' is nonsense }}", false, ""},
 		{"a{{ {}['items']() }}", true, ""},
+		{"{% macro m() %}{% endmacro %}{{ m.name }}", true, ""},
+		{"{% set t = (1, 2) %}{{ '%s %s' % t }}", true, ""},
+		{"{{ '٣'|int }}", true, ""},   // Python: 3
+		{"{{ '٣'|float }}", true, ""}, // Python: 3.0
+		{"{% set ns = namespace(a=0) %}{% for x in [1, 2] if not ns.a %}{{ loop.index }}{% set ns.a = x %}{% endfor %}", true, ""},
+		{"{% set ns = namespace(a=0) %}{% for x in [1, 2] if not ns.a %}{% set ns.a = x %}{% else %}none{% endfor %}", true, ""},
+		{"{% set ns = namespace(a=0) %}{% for x in [1, 2] if not ns.a %}{{ x }}{% set ns.a = x %}{% endfor %}", false, "1"},
+		{"{% for x in [1] %}{% if x > 1 %}{% continue %}{% endif %}{{ x }}{% else %}none{% endfor %}", true, ""},
+		{"{% for x in [1] %}{% if x == 1 %}{% break %}{% endif %}{% else %}none{% endfor %}", true, ""}, // Python: none
+		{"{% for x in [] %}{% else %}{% for y in [1] %}{% break %}{% endfor %}a{% endfor %}", false, "a"},
 	} {
 		text, err := renderOnce(t, tc.source, []byte("{}"))
 		if text != tc.text || IsUnsupported(err) != tc.unsupported || (err == nil) != (tc.text != "") {

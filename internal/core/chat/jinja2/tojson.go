@@ -138,6 +138,9 @@ func (w *jsonWriter) list(items []Value, depth int) error {
 func (w *jsonWriter) dict(v Value, depth int) error {
 	d := v.AsDict()
 	keys := d.Keys
+	if w.sort && hasMarkedKeys(d) {
+		return &Unsupported{"tojson with sort_keys of keys that are no str"}
+	}
 	if w.sort {
 		keys = slices.Sorted(slices.Values(keys))
 	}
@@ -149,7 +152,9 @@ func (w *jsonWriter) dict(v Value, depth int) error {
 		if err := w.newline(depth + 1); err != nil {
 			return err
 		}
-		w.string(key)
+		if err := w.name(key, depth); err != nil {
+			return err
+		}
 		w.b.WriteString(w.key)
 		if err := w.value(d.Data[key], depth+1); err != nil {
 			return err
@@ -162,6 +167,18 @@ func (w *jsonWriter) dict(v Value, depth int) error {
 	}
 	w.b.WriteByte('}')
 	return nil
+}
+
+// name writes a key, which JSON has as a string.
+func (w *jsonWriter) name(key string, depth int) error {
+	if !strings.HasPrefix(key, keyMark) {
+		w.string(key)
+		return nil
+	}
+	w.b.WriteByte('"')
+	err := w.value(keyValue(key), depth)
+	w.b.WriteByte('"')
+	return err
 }
 
 var jsonEscapes = [...]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\f': `\f`, '\b': `\b`}

@@ -14,6 +14,7 @@ import (
 //	generator               a dict whose only key is genMark: map, select and
 //	                        others return one. It is always true, has no length,
 //	                        and yields its items once
+//	key that is no str      a string: keyMark and its repr (dictkey.go)
 //
 // The marks begin with a byte that is in no valid text, so no input makes them.
 type Value = jinja.Value
@@ -56,10 +57,12 @@ func kindOf(v Value) kind {
 		return kString
 	case v.IsDict():
 		if keys := v.AsDict().Keys; len(keys) > 0 && keys[0] != "" && keys[0][0] == 0xff {
-			if keys[0] == nsMark {
+			switch keys[0] {
+			case nsMark:
 				return kNamespace
+			case genMark:
+				return kGenerator
 			}
-			return kGenerator
 		}
 		return kDict
 	case v.IsList():
