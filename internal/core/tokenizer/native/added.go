@@ -23,6 +23,9 @@ type Added struct {
 	Special    bool   `json:"special"`     // says nothing about matching
 }
 
+// looksAround reports whether it strips or asks for its neighbours.
+func (a Added) looksAround() bool { return a.LStrip || a.RStrip || a.SingleWord }
+
 // matcher finds added tokens: the leftmost, of those at one place the longest.
 type matcher struct {
 	byPair map[[2]byte][]Added // by the first two bytes, longest first
@@ -44,7 +47,7 @@ func newMatcher(list []Added) *matcher {
 			m.only = -1
 		}
 		m.first[b] = true
-		m.plain = m.plain && !a.LStrip && !a.RStrip && !a.SingleWord
+		m.plain = m.plain && !a.looksAround()
 		if len(a.Content) == 1 {
 			m.single[b] = append(m.single[b], a)
 			for second := range 256 {
@@ -159,6 +162,9 @@ func (m *matcher) cut(out []uint32, s string, stretch func(out []uint32, s strin
 		}
 		if a.RStrip {
 			end = len(s) - len(unitab.TrimSpace(s[end:], true, false))
+		}
+		if end <= at { // white space that the token before has taken
+			continue
 		}
 		if done < at {
 			if out, err = stretch(out, s[done:at], done); err != nil {

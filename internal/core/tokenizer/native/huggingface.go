@@ -195,6 +195,10 @@ func (t *Tokenizer) useBPE(m *modelFile, pre *preTokenizer) error {
 		spec.Unknown = id
 	}
 	if pre.byteLevel {
+		// The characters that ByteLevel writes would fall back to bytes of their own.
+		if b := slices.Index(spec.Bytes[:], bpe.None); m.fallback && b >= 0 {
+			return fmt.Errorf("byte_fallback with ByteLevel and without an entry for byte %#02x: %w", b, ErrUnsupported)
+		}
 		return t.useBytes(spec, pre)
 	}
 	return t.useChars(spec, pre)

@@ -376,6 +376,7 @@ func TestTK09(t *testing.T) {
 		{"new_member", object{"new_member": 1, "model": model()}},
 		{"ChatProcessing", object{"post_processor": object{"type": "ChatProcessing"}, "model": model()}},
 		{"unk_token", object{"model": with(model(), "unk_token", "<nowhere>"), "pre_tokenizer": byteLevel}},
+		{"byte_fallback with ByteLevel", object{"model": with(without(byteModel(), "e"), "byte_fallback", true), "pre_tokenizer": byteLevel}},
 		{"unk_id", object{"model": with(unigramModel(false), "unk_id", nil)}},
 	} {
 		_, err := native.LoadHuggingFace(marshal(t, c.file))

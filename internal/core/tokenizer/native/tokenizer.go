@@ -216,7 +216,9 @@ func (t *Tokenizer) setAdded(list []Added) error {
 }
 
 // apart keeps tokens of the normalised text, which is the raw one, behind the others
-// unless that makes no difference: then one pass finds both.
+// unless that makes no difference: then one pass finds both. It does where two can
+// share text, and where one looks at what is beside it: a token of the raw text is the
+// end of the text for those of the normalised one.
 func apart(all []Added) (raw, normed []Added) {
 	for _, a := range all {
 		if a.Normalized {
@@ -224,6 +226,9 @@ func apart(all []Added) (raw, normed []Added) {
 		} else {
 			raw = append(raw, a)
 		}
+	}
+	if len(raw) > 0 && slices.ContainsFunc(all, Added.looksAround) {
+		return raw, normed
 	}
 	for _, a := range raw {
 		for _, b := range normed {
