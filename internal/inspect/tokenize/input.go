@@ -122,10 +122,11 @@ func whole(begun []byte, rest io.Reader) input {
 	return input{text: string(b)}
 }
 
-// isLine tells JSON lines from text by the first of them.
+// isLine tells JSON lines from text by the first of them. A line of JSON that is no
+// Unicode is one too: parseLine has an error for it.
 func isLine(line []byte) bool {
 	v := jsontext.Value(bytes.TrimSpace(line))
-	return len(v) > 0 && (v[0] == '"' || v[0] == '{') && v.IsValid(jsontext.AllowDuplicateNames(true))
+	return len(v) > 0 && (v[0] == '"' || v[0] == '{') && v.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 }
 
 var errNotLine = errors.New("it is neither a JSON string nor a request body with prompt, text or messages")
