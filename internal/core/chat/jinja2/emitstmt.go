@@ -59,6 +59,13 @@ func (e *emitter) output(n *syntax.Output) {
 }
 
 func (e *emitter) print(n syntax.Node) {
+	if printsNoList(n) {
+		e.write("{{")
+		e.call("missing")
+		e.quote("printing a tuple, a range or a view of a dict")
+		e.write(")}}")
+		return
+	}
 	e.write("{{")
 	e.call("out")
 	e.expr(n)

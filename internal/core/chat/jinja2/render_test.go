@@ -77,6 +77,14 @@ func TestMissing(t *testing.T) {
 		{"a{{ '' is nonsense }}", false, ""},
 		{"a{{ {}['items']() }}", true, ""},
 		{"{% macro m() %}{% endmacro %}{{ m.name }}", true, ""},
+		{"{{ (1, 2) }}", true, ""},
+		{"{{ range(2) }}", true, ""},
+		{"{{ {'a': 1}.keys() }}", true, ""},
+		{"{{ {'a': 1}.values() }}", true, ""},
+		{"{{ {'a': 1}.items() }}", true, ""},
+		{"{{ {'a': 1}.items()|list }}", true, ""},
+		{"{{ {'a': 1}|dictsort }}", true, ""},
+		{"{{ {'a': 1}.keys()|list }}{{ ({'a': 1}|dictsort)[0][1] }}{{ range(2)|list }}", false, "['a']1[0, 1]"},
 		{"{% set t = (1, 2) %}{{ '%s %s' % t }}", true, ""},
 		{"{{ '٣'|int }}", true, ""},   // Python: 3
 		{"{{ '٣'|float }}", true, ""}, // Python: 3.0
