@@ -99,6 +99,13 @@ func FuzzLoadTekken(f *testing.F) {
 
 func FuzzLoadSentencePiece(f *testing.F) {
 	f.Add(unpack(f, vocabularies["mistral_v3"].file)[:4000])
+	for _, kind := range []uint64{1, 3, 4} { // of each type but BPE one that can be loaded
+		b := small(kind)
+		if _, err := native.LoadSentencePiece(b); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
 	f.Fuzz(func(t *testing.T, b []byte) { use(t, b, native.LoadSentencePiece) })
 }
 

@@ -41,6 +41,16 @@ func appendPiece(model []byte, text string, kind uint64) []byte {
 	return protowire.AppendBytes(protowire.AppendTag(model, piece, protowire.BytesType), sub)
 }
 
+// small is a model of a type with five pieces.
+func small(kind uint64) []byte {
+	var b []byte
+	for i, text := range []string{"<unk>", "<s>", "\u2581The", "a>", "\u4e2d"} {
+		b = appendPiece(b, text, []uint64{2, 3, 1, 4, 1}[i])
+	}
+	sub := protowire.AppendVarint(protowire.AppendTag(nil, 3, protowire.VarintType), kind)
+	return protowire.AppendBytes(protowire.AppendTag(b, trainer, protowire.BytesType), sub)
+}
+
 // TestSentencePieceRefuses: what a model asks for and is not built is refused by name,
 // and what the library itself refuses is too.
 func TestSentencePieceRefuses(t *testing.T) {
