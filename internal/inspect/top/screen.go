@@ -243,7 +243,7 @@ func (m *model) helpText() []string {
 	}
 	lines = append(lines, "", line(m.width, head("  COLUMNS")))
 	for _, c := range columnHelp {
-		lines = append(lines, meaning(m.width, 13, c[0], c[1])...)
+		lines = append(lines, meaning(m.width, 17, c[0], c[1])...)
 	}
 	return append(lines, "", line(m.width, text(dim, fmt.Sprintf("  kept to step back through: %s", &m.history))))
 }
@@ -254,9 +254,9 @@ func meaning(w, from int, word, means string) []string {
 	return strings.Split(lipgloss.JoinHorizontal(lipgloss.Top, fmt.Sprintf("  %-*s", from-2, word), means), "\n")
 }
 
-// columnHelp says what the columns mean.
+// columnHelp says what the columns of all views mean.
 var columnHelp = [][2]string{
-	{"STATE", "the worst that applies: DOWN nothing answers, STALE metrics too old, OPEN a breaker keeps it out, SLOW degraded hardware, ok"},
+	{"STATE", "of a pod the worst that applies: DOWN nothing answers, STALE metrics too old, OPEN a breaker keeps it out, SLOW degraded hardware, drain gets nothing new, ok; of token ids whether the latest prompt was told"},
 	{"REQ/s", "picks of this pod, over the last ten seconds"},
 	{"SHARE", "of all picks, in percent, over the last minute"},
 	{"WAIT RUN", "requests waiting and running, by the engine's metrics; ? unknown"},
@@ -264,11 +264,26 @@ var columnHelp = [][2]string{
 	{"FLY", "requests in flight by our own count; above, unanswered are those before their first byte, which the engine may count as running"},
 	{"QUEUE", "time until the pod has answered what is placed on it"},
 	{"KV%", "of the KV pool in use"},
-	{"HIT%", "prompt tokens of its requests that were counted as cached, over the last minute"},
-	{"DEPTH", "how much of their prompts the picks of that minute found cached: full up to what half of them did not exceed, thin up to what nineteen of twenty did not; P50/95 are these in percent"},
-	{"TIERS", "blocks held on GPU, host, disk and remote, beside the pod that holds most; BLOCKS is their number"},
+	{"HIT%", "prompt tokens of its requests that were counted as cached, over the last minute; of a pick those of its prompt"},
+	{"DEPTH P50/95", "how much of their prompts the picks of that minute found cached: full up to what half of them did not exceed, thin up to what nineteen of twenty did not; P50/95 are these in percent"},
+	{"TIERS BLOCKS", "blocks held on GPU, host, disk and remote, beside the pod that holds most; their number"},
 	{"BREAKER", "requests before their first byte, of the number that opens it; or server errors, and the time to the next probe"},
-	{"SYNC", "of its event streams, the worst"},
-	{"PARITY", "of the token ids made here with the engine's: exact, as all probes show; differs at the position of a probe's first wrong id; unknown, nothing was compared. EQUAL and DIFFER count requests by what events said"},
-	{"EVENT AGE", "seconds since the last event, and since the last good scrape; ! too old"},
+	{"HARDWARE", "what a device exporter says of the pod's GPUs; ? none tells"},
+	{"EVENT AGE", "seconds since the last event, and since the last good scrape, of token ids since the comparison; ! too old"},
+	{"EV/s", "event batches per second"},
+	{"SYNC FOR", "how far the index can be believed about the pod's event streams, the worst of them, or one of them, and since when"},
+	{"LAST SEQ", "seconds since the stream's last event, and the number of its last batch"},
+	{"MISSED LOST", "batches that did not come live, and those of them that no replay had"},
+	{"BAD DROP", "what could not be read, and batches that serve had no room for"},
+	{"PURGE", "times that all blocks of the rank were dropped, rather than kept in doubt"},
+	{"STORED REMOVED", "events of blocks that were stored and removed"},
+	{"LAG", "how much later than the promptest batch the last one came"},
+	{"SCORE s", "of the pod that was picked, in seconds; e has its terms"},
+	{"MARGIN", "its lead over RUNNER-UP, in seconds; tie: the hash of the request id chose"},
+	{"REASON WHY", "why nothing was matched, or is not as it should be: a word of docs/operations.md; DETAIL in its own words"},
+	{"us", "the time that the decision took, in microseconds"},
+	{"BY", "who tells the token ids, in the order in which they are asked; TOLD and FAILED count prompts"},
+	{"PARITY", "of the token ids made here with the engine's: exact, as all probes show; differs at the position of a probe's first wrong id; unknown, nothing was compared. PROBE is that probe, or how many were compared"},
+	{"EQUAL DIFFER", "requests by what events said of their ids"},
+	{"FILES", "where the model's own files come from"},
 }

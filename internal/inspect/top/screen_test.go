@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
+	"github.com/eppctl/eppctl/internal/core/view"
 	"github.com/eppctl/eppctl/internal/inspect/out"
 )
 
@@ -65,6 +67,33 @@ func TestHelpIsNotCut(t *testing.T) {
 			t.Errorf("cut: %q", l)
 		}
 	}
+}
+
+// No column of any view, and no word for a pod, goes without a meaning. Those whose
+// name says it need none.
+func TestHelpHasEveryColumn(t *testing.T) {
+	said := []string{"POD", "MODEL", "ENGINE", "ADDRESS", "TIME", "TOKENS", "REQUEST", ""}
+	all := ""
+	for _, c := range columnHelp {
+		all += " " + c[0] + " " + strings.NewReplacer(",", " ", ";", " ", ":", " ", ".", " ").Replace(c[1]) + " "
+	}
+	names := slices.Concat(namesOf(podColumns), namesOf(rankColumns), namesOf(pickColumns), namesOf(idsColumns))
+	for _, s := range states {
+		names = append(names, ansi.Strip(string(stateCell(&podRow{PodState: &view.PodState{State: s.word}}))))
+	}
+	names = append(names, ansi.Strip(string(stateCell(&podRow{PodState: &view.PodState{State: "ok", Draining: true}}))))
+	for _, name := range names {
+		if !slices.Contains(said, name) && !strings.Contains(all, " "+name+" ") {
+			t.Errorf("nothing says what %q means", name)
+		}
+	}
+}
+
+func namesOf[R any](columns []column[R]) (names []string) {
+	for _, c := range columns {
+		names = append(names, c.name)
+	}
+	return names
 }
 
 // What is told of one pod or one model is told whole, errors from the wire too: what a
