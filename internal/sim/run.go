@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -59,11 +60,17 @@ func (o *RunOptions) complete() (err error) {
 	return nil
 }
 
-// next are the commands that fit the config, as comments.
+// proxy is where the Envoy of these commands listens.
+const proxy = "127.0.0.1:10080"
+
+// next are the commands that fit the config, as comments. Each but the last keeps
+// its terminal.
 func (o *RunOptions) next() string {
+	body, _ := json.Marshal(map[string]any{"model": o.Fleet.Engine.Model, "prompt": "Once upon a time", "max_tokens": 8}) // strings and a number
 	return fmt.Sprintf("# next, in this order:\n#   eppctl serve --config %s\n"+
-		"#   eppctl envoy-config --epp %s --epp-health %s --endpoints-file %s > envoy.yaml\n#   envoy -c envoy.yaml\n",
-		quoted(cmp.Or(o.Config, "FILE")), o.Listen.ExtProc, port(o.Listen.Health), quoted(o.Listen.EndpointsFile))
+		"#   eppctl envoy-config --listen %s --epp %s --epp-health %s --endpoints-file %s > envoy.yaml\n#   envoy -c envoy.yaml\n"+
+		"#   curl -i http://%s/v1/completions -H 'content-type: application/json' -d %s\n",
+		quoted(cmp.Or(o.Config, "FILE")), proxy, o.Listen.ExtProc, port(o.Listen.Health), quoted(o.Listen.EndpointsFile), proxy, quoted(string(body)))
 }
 
 // quoted is a path as one word for a shell.

@@ -32,7 +32,7 @@ func TestRunConfig(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out bytes.Buffer
-			o := RunOptions{Fleet: FleetOptions{Engines: 1}, Config: c.config, Listen: Listen{EndpointsFile: c.hosts}}
+			o := RunOptions{Fleet: FleetOptions{Engines: 1, Engine: EngineOptions{Model: "sim"}}, Config: c.config, Listen: Listen{EndpointsFile: c.hosts}}
 			if err := Run(ended, o, &out); err != nil {
 				t.Fatal(err)
 			}
@@ -56,7 +56,9 @@ func TestRunConfig(t *testing.T) {
 			}
 			for _, want := range []string{
 				"\n#   eppctl serve " + c.wantServe + "\n",
-				"\n#   eppctl envoy-config --epp 127.0.0.1:9002 --epp-health 9003 --endpoints-file " + c.wantHosts + " > envoy.yaml\n",
+				"\n#   eppctl envoy-config --listen 127.0.0.1:10080 --epp 127.0.0.1:9002 --epp-health 9003 --endpoints-file " + c.wantHosts + " > envoy.yaml\n",
+				"\n#   curl -i http://127.0.0.1:10080/v1/completions -H 'content-type: application/json' " +
+					`-d '{"max_tokens":8,"model":"sim","prompt":"Once upon a time"}'` + "\n",
 			} {
 				if !strings.Contains(out.String(), want) || !bytes.Contains(text, []byte(strings.TrimPrefix(want, "\n"))) {
 					t.Errorf("no %q in\n%s", want, &out)
