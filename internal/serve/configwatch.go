@@ -95,8 +95,20 @@ func (w *watcher) look(ctx context.Context, now bool) {
 	if fixed := w.config.restartFor(next); len(fixed) > 0 {
 		w.options.Log.Warn("config: these changes wait for a restart", "file", w.config.Path, "keys", fixed)
 	}
-	w.options.Log.Info("config: applied", "file", w.config.Path, "pods", len(next.Pods), "models", len(next.Models))
+	w.options.Log.Info("config: applied", "file", w.config.Path, "pods", len(next.Pods), "draining", next.draining(),
+		"models", len(next.Models), "log_level", next.LogLevel)
 	w.apply(next)
+}
+
+// draining counts the pods that get nothing new: whoever edits the file to empty
+// one reads that it was heard.
+func (c *Config) draining() (n int) {
+	for i := range c.Pods {
+		if c.Pods[i].Draining {
+			n++
+		}
+	}
+	return n
 }
 
 // load reads the file, and stops waiting for it when ctx ends: a file system that

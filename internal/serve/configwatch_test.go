@@ -60,6 +60,20 @@ func write(t *testing.T, path, text string) {
 
 func onePod(name string) string { return "pods:\n- {name: " + name + ", address: 'h:1'}\n" }
 
+// The log says what an edit to drain a pod, or to hear more, has come to.
+func TestWatchLogsWhatWasApplied(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "eppctl.yaml")
+	write(t, path, onePod("a"))
+	synctest.Test(t, func(t *testing.T) {
+		r := startWatch(t, path)
+		write(t, path, onePod("a")+"- {name: b, address: 'h:2', draining: true}\nlog_level: debug\n")
+		r.after(3*time.Second, 1, 0)
+		if want := " pods=2 draining=1 models=0 log_level=debug"; !strings.Contains(r.log.String(), want) {
+			t.Errorf("no %q in the log:\n%s", want, r.log.String())
+		}
+	})
+}
+
 // TestWatchEditBreakFix: EP-42, UX-21.
 func TestWatchEditBreakFix(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "eppctl.yaml")
