@@ -48,6 +48,7 @@ type ending struct {
 	done     bool          // the end of the response was seen before
 	headers  bool          // response headers had been answered
 	sse      bool          // and announced an event stream
+	whole    bool          // or told the length of an answer, all of which the engine then has
 	beyond   bool          // a body or trailers of the response came behind them
 	after    time.Duration // from that answer to the end
 }
@@ -86,7 +87,7 @@ func (e *endSignal) over(x ending) bool {
 		// Response phases are skipped, unless they have been seen to come.
 		return e.headers.Load() && e.mode == endAuto
 	}
-	return e.mode == endAuto && e.carried.Load()
+	return e.mode == endAuto && (x.whole || e.carried.Load())
 }
 
 // learn draws conclusions from streams that had response headers and reports that

@@ -208,7 +208,7 @@ func (x *session) end() {
 
 func (x *session) ending(err error) ending {
 	e := ending{eof: err == nil || errors.Is(err, io.EOF), canceled: status.Code(err) == codes.Canceled && !connLost(x.st.Context()),
-		done: x.m.resp.done, headers: x.m.resp.headers, sse: x.m.resp.sse, beyond: x.m.resp.beyond}
+		done: x.m.resp.done, headers: x.m.resp.headers, sse: x.m.resp.sse, whole: x.m.resp.whole, beyond: x.m.resp.beyond}
 	if e.headers {
 		e.after = time.Since(x.headers)
 	}

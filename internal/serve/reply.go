@@ -19,6 +19,7 @@ const upstreamTime = "x-envoy-upstream-service-time"
 type reply struct {
 	code     int            // 0 = none that can be read
 	sse      bool           // an event stream, whose headers precede its first byte
+	whole    bool           // its length is told, so that it was complete before its headers
 	unseen   bool           // no byte of the body will be shown to us
 	encoded  bool           // compressed: the body is not read
 	timed    bool           // Envoy says how long the engine took: it did answer
@@ -35,6 +36,8 @@ func readReply(h *extproc.HttpHeaders, md *corev3.Metadata) (r reply) {
 			contentType = headerValue(kv)
 		case strings.EqualFold(key, "content-encoding"):
 			r.encoded = coding(headerValue(kv)) != ""
+		case strings.EqualFold(key, lengthHeader):
+			r.whole = headerValue(kv) != ""
 		case strings.EqualFold(key, upstreamTime):
 			r.timed = true
 		}

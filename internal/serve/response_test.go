@@ -426,3 +426,23 @@ func TestResponsePhasesOff(t *testing.T) {
 		}
 	})
 }
+
+// An answer whose length is told is over with its stream, with no event stream seen
+// before and no scrape behind it; one of unknown length may still be written.
+func TestWholeAnswerLeavesNoLooseEnd(t *testing.T) {
+	for _, c := range []struct {
+		headers []string
+		loose   int
+	}{
+		{[]string{":status", "200", "content-type", "application/json", "Content-Length", "394"}, 0},
+		{[]string{":status", "200", "content-type", "application/json"}, 1},
+	} {
+		r := newRig(t, rigOptions{})
+		s, _ := r.routed(protocol(modeBuffered, modeNone), 1)
+		s.send(respHeaders(false, c.headers...))
+		s.recv()
+		s.cancel()
+		waitFor(t, "stream gone", func() bool { return r.processor.open.Load() == 0 })
+		waitFor(t, fmt.Sprintf("%d loose ends", c.loose), func() bool { return r.ends.lingering() == c.loose && r.inFlight() == c.loose })
+	}
+}

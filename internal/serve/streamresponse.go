@@ -13,6 +13,7 @@ import (
 type response struct {
 	headers bool         // response headers came and were answered
 	sse     bool         // the response is an event stream
+	whole   bool         // the engine had all of it when it sent the headers
 	beyond  bool         // a body or trailers came behind them
 	done    bool         // its end was seen
 	names   *renamer     // the client asked for the model by another name
@@ -31,7 +32,7 @@ func (s *stream) responseHeaders(h *extproc.HttpHeaders, md *corev3.Metadata) {
 	}
 	r := readReply(h, md)
 	r.unseen = s.plan.response == modeNone || s.plan.assumed
-	s.resp.sse = r.sse
+	s.resp.sse, s.resp.whole = r.sse, r.whole
 	if r.encoded {
 		s.resp.names = nil
 	} else if r.code == http.StatusOK {
