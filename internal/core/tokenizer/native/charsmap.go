@@ -53,44 +53,75 @@ func label(unit uint32) uint32 { return unit & (1<<31 | 0xFF) }
 
 func offset(unit uint32) uint32 { return unit >> 10 << (unit & (1 << 9) >> 6) }
 
+// maxCharsMapEntry is the length of the longest text to be replaced, in bytes. Those of
+// SentencePiece's own four maps have up to 12. Each character of a text costs a walk of that
+// length, and one in a trie that leads back to itself would go on to the text's end:
+// 128 kB took half a minute.
+const maxCharsMapEntry = 254
+
 // check walks over all that a text can reach, so that looking up needs no error.
 func (m *charsMap) check() error {
-	size := uint32(len(m.units))
-	seen := make([]bool, size)
-	todo := []uint32{offset(m.units[0])}
-	for len(todo) > 0 {
-		node := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		if node|0xFF >= size {
-			return fmt.Errorf("%w: an edge out of the trie", errCharsMap)
-		}
-		if seen[node] {
+	w := charsMapWalk{charsMap: m, heights: make([]uint8, len(m.units))}
+	_, err := w.height(offset(m.units[0]), 0)
+	return err
+}
+
+// charsMapWalk remembers the heights of nodes, plus one: a trie with equal ends has
+// them once.
+type charsMapWalk struct {
+	*charsMap
+	heights []uint8
+}
+
+// height is the length of the longest way down from a node, which is itself that deep.
+func (w *charsMapWalk) height(node uint32, depth int) (h int, err error) {
+	size := uint32(len(w.units))
+	if node|0xFF >= size {
+		return 0, fmt.Errorf("%w: an edge out of the trie", errCharsMap)
+	}
+	if known := int(w.heights[node]); known > 0 {
+		h = known - 1
+	}
+	if depth+h > maxCharsMapEntry {
+		return 0, fmt.Errorf("precompiled_charsmap: an entry of more than %d bytes", maxCharsMapEntry)
+	}
+	if w.heights[node] > 0 {
+		return h, nil
+	}
+	for c := uint32(1); c < 0x100; c++ {
+		unit := w.units[node^c]
+		if label(unit) != c {
 			continue
 		}
-		seen[node] = true
-		for c := uint32(1); c < 0x100; c++ {
-			unit := m.units[node^c]
-			if label(unit) != c {
-				continue
+		to := node ^ c ^ offset(unit)
+		if isLeaf(unit) {
+			if err := w.leaf(to); err != nil {
+				return 0, err
 			}
-			to := node ^ c ^ offset(unit)
-			if isLeaf(unit) {
-				if to >= size {
-					return fmt.Errorf("%w: a value out of the trie", errCharsMap)
-				}
-				if v := value(m.units[to]); v >= len(m.texts) || !utf8.RuneStart(m.texts[v]) {
-					return fmt.Errorf("%w: a value that is no replacement", errCharsMap)
-				}
-			}
-			todo = append(todo, to)
 		}
+		below, err := w.height(to, depth+1)
+		if err != nil {
+			return 0, err
+		}
+		h = max(h, below+1)
+	}
+	w.heights[node] = uint8(h + 1)
+	return h, nil
+}
+
+func (w *charsMapWalk) leaf(at uint32) error {
+	if at >= uint32(len(w.units)) {
+		return fmt.Errorf("%w: a value out of the trie", errCharsMap)
+	}
+	if v := value(w.units[at]); v >= len(w.texts) || !utf8.RuneStart(w.texts[v]) {
+		return fmt.Errorf("%w: a value that is no replacement", errCharsMap)
 	}
 	return nil
 }
 
-// prefixes calls f with the length and the replacement of each entry that s begins
-// with, the shortest first, until it returns false.
-func (m *charsMap) prefixes(s string, f func(n int, to string) bool) {
+// prefixes calls f with the length of each entry that s begins with and the place of its
+// replacement, the shortest first, until it returns false.
+func (m *charsMap) prefixes(s string, f func(n, at int) bool) {
 	node := offset(m.units[0])
 	for i := range len(s) {
 		c := uint32(s[i])
@@ -102,7 +133,7 @@ func (m *charsMap) prefixes(s string, f func(n int, to string) bool) {
 			return
 		}
 		node ^= c ^ offset(unit)
-		if isLeaf(unit) && !f(i+1, m.text(value(m.units[node]))) {
+		if isLeaf(unit) && !f(i+1, value(m.units[node])) {
 			return
 		}
 	}
@@ -115,8 +146,8 @@ func (m *charsMap) text(at int) string {
 
 // shortest returns the replacement of the shortest entry that s begins with.
 func (m *charsMap) shortest(s string) (to string, ok bool) {
-	m.prefixes(s, func(_ int, text string) bool {
-		to, ok = text, true
+	m.prefixes(s, func(_, at int) bool {
+		to, ok = m.text(at), true
 		return false
 	})
 	return to, ok
@@ -125,9 +156,13 @@ func (m *charsMap) shortest(s string) (to string, ok bool) {
 // longest returns the length and the replacement of the longest entry that s begins
 // with, 0 if there is none.
 func (m *charsMap) longest(s string) (n int, to string) {
-	m.prefixes(s, func(size int, text string) bool {
-		n, to = size, text
+	at := 0
+	m.prefixes(s, func(size, place int) bool {
+		n, at = size, place
 		return true
 	})
+	if n > 0 {
+		to = m.text(at)
+	}
 	return n, to
 }

@@ -60,3 +60,21 @@ func TestEnded(t *testing.T) {
 		}
 	}
 }
+
+// TestNormalizerEnds: so does the normaliser of a tokenizer.model, also where it
+// takes blanks off.
+func TestNormalizerEnds(t *testing.T) {
+	for _, kind := range []uint64{1, 3, 4} {
+		tok, err := native.LoadSentencePiece(small(kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{strings.Repeat("a", 1<<10), strings.Repeat(" ", 1<<10)} {
+			ctx := &ending{Context: t.Context()}
+			ctx.looks.Store(10)
+			if _, err := tok.EncodeContext(ctx, text, false); !errors.Is(err, context.Canceled) {
+				t.Errorf("type %d, %.2q: %v", kind, text, err)
+			}
+		}
+	}
+}

@@ -38,7 +38,10 @@ func NewSentencePiece(pieces []Piece, unknown uint32, bytes []uint32) (*Model, e
 	if math.IsInf(float64(lowest), 0) || math.IsNaN(float64(lowest)) {
 		return nil, errors.New("no pieces with a score")
 	}
-	m.trie = newTrie(list)
+	var err error
+	if m.trie, err = newTrie(list); err != nil {
+		return nil, err
+	}
 	m.missing = float64(lowest - unknownPenalty)
 	for id, p := range pieces {
 		if p.User {

@@ -3,6 +3,7 @@ package unigram
 import (
 	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -20,8 +21,13 @@ type entry struct {
 	id   uint32
 }
 
+// maxNodes caps a trie at 150 MB. The 250,000 entries of the large multilingual
+// vocabularies, some ten bytes long, have a seventh of it at most; a file of 256 MB
+// may ask for 5 GB.
+const maxNodes = 1 << 24
+
 // newTrie sorts the entries, of which no two have the same text.
-func newTrie(list []entry) trie {
+func newTrie(list []entry) (trie, error) {
 	slices.SortFunc(list, func(a, b entry) int { return cmp.Compare(a.text, b.text) })
 	type node struct{ from, to, depth int } // the entries that begin as it does
 	t := trie{edges: []uint32{0}}
@@ -33,6 +39,9 @@ func newTrie(list []entry) trie {
 		if n.from < n.to && len(list[n.from].text) == n.depth {
 			id = list[n.from].id + 1
 			n.from++
+		}
+		if len(t.ids) == maxNodes {
+			return trie{}, fmt.Errorf("entries of more than %d different beginnings", maxNodes)
 		}
 		t.ids = append(t.ids, id)
 		for n.from < n.to {
@@ -47,7 +56,7 @@ func newTrie(list []entry) trie {
 		}
 		t.edges = append(t.edges, uint32(len(t.labels)))
 	}
-	return t
+	return t, nil
 }
 
 // child follows the edge of a byte.

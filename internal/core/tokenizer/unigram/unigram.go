@@ -51,7 +51,10 @@ func New(pieces []Piece, unknown *uint32, byteFallback bool) (*Model, error) {
 		m.missing = min(m.missing, p.Score)
 		list = append(list, entry{p.Text, uint32(id)})
 	}
-	m.trie = newTrie(list)
+	var err error
+	if m.trie, err = newTrie(list); err != nil {
+		return nil, err
+	}
 	m.missing -= unknownPenalty
 	if unknown == nil || int(*unknown) >= len(pieces) {
 		return nil, errors.New("no unk_id")
@@ -85,9 +88,10 @@ func (m *Model) kept(score float64) float64 {
 	return score
 }
 
-// charsPerLook is how many characters lie between two looks at the context: each costs
-// a walk through the trie, some hundred nanoseconds.
-const charsPerLook = 1 << 10
+// stepsPerLook is how many steps through the trie lie between two looks at the context,
+// some hundred microseconds. Characters say nothing of the time: each takes as many
+// steps as the longest entry that the text goes on with.
+const stepsPerLook = 1 << 14
 
 // Append appends the ids of a piece, unless ctx ends before.
 func (m *Model) Append(ctx context.Context, out []uint32, s string) ([]uint32, error) {
@@ -100,14 +104,17 @@ func (m *Model) Append(ctx context.Context, out []uint32, s string) ([]uint32, e
 			*x = step{score, int32(from), id}
 		}
 	}
-	for i, chars := 0, 1; i < len(s); chars++ {
-		if chars%charsPerLook == 0 && ctx.Err() != nil {
-			return out, ctx.Err()
+	for i, steps := 0, 0; i < len(s); {
+		if steps >= stepsPerLook {
+			if steps = 0; ctx.Err() != nil {
+				return out, ctx.Err()
+			}
 		}
 		_, n := utf8.DecodeRuneInString(s[i:])
 		alone := false
 		node, ok := uint32(0), true
-		for end := i; end < len(s); {
+		end := i
+		for end < len(s) {
 			if node, ok = m.trie.child(node, s[end]); !ok {
 				break
 			}
@@ -117,6 +124,7 @@ func (m *Model) Append(ctx context.Context, out []uint32, s string) ([]uint32, e
 				alone = alone || end == i+n
 			}
 		}
+		steps += end - i + 1
 		if !alone {
 			reach(i, i+n, m.kept(best[i].score+m.missing), m.unknown)
 		}

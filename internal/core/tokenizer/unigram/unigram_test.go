@@ -1,6 +1,7 @@
 package unigram
 
 import (
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -117,6 +118,51 @@ func TestUnknown(t *testing.T) {
 	}
 	if _, err := New([]Piece{{Text: "a", Score: 0}}, &unknown, true); err == nil {
 		t.Error("no bytes")
+	}
+}
+
+// counting is a context that counts how often it is looked at.
+type counting struct {
+	context.Context
+	looks int
+}
+
+func (c *counting) Err() error {
+	c.looks++
+	return nil
+}
+
+// TestLooksByWork: the context is looked at as often where few characters take long as
+// where many take no time.
+func TestLooksByWork(t *testing.T) {
+	const size = 1 << 11
+	m, err := New([]Piece{{Text: "<unk>"}, {Text: strings.Repeat("a", size), Score: -1}}, &unknown, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for letter, steps := range map[string]int{"a": size * size / 2, "b": size} {
+		c := &counting{Context: t.Context()}
+		if _, err := m.Append(c, nil, strings.Repeat(letter, size)); err != nil {
+			t.Fatal(err)
+		}
+		if most := steps/stepsPerLook + 1; c.looks > most || c.looks < most*3/4-1 {
+			t.Errorf("%q: %d looks in %d steps", letter, c.looks, steps)
+		}
+	}
+}
+
+// TestTooManyNodes: entries that would take gigabytes are refused.
+func TestTooManyNodes(t *testing.T) {
+	pieces := []Piece{{Text: "<unk>"}, {Text: strings.Repeat("a", maxNodes), Score: -1}}
+	if _, err := New(pieces, &unknown, false); err == nil || !strings.Contains(err.Error(), "16777216") {
+		t.Error(err)
+	}
+	if _, err := NewSentencePiece(pieces, unknown, nil); err == nil || !strings.Contains(err.Error(), "16777216") {
+		t.Error(err)
+	}
+	pieces[1].Text = pieces[1].Text[:1000]
+	if _, err := NewSentencePiece(pieces, unknown, nil); err != nil {
+		t.Error(err)
 	}
 }
 
