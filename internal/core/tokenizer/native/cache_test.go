@@ -1,6 +1,8 @@
 package native_test
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -112,6 +114,46 @@ func TestCacheForks(t *testing.T) {
 				t.Errorf("%d of %d bytes found", found, len(s))
 			}
 		}
+	}
+}
+
+// TestCacheHammer: conversations that begin alike, that repeat themselves so that chunks
+// lead to themselves, and calls that end half way, all at the same time, in caches that
+// hold nothing, little and everything. What is returned is the caller's own.
+func TestCacheHammer(t *testing.T) {
+	tok := load(t, "deepseek_v4")
+	w := newWriter(99)
+	base, loop := w.text(20_000), strings.Repeat(w.text(4100), 6)
+	var prompts []string
+	var want [][]uint32
+	for range 4 {
+		prompts = append(prompts, base+w.text(9000), loop+w.text(5000), w.text(5000)+base, base+base+w.text(3000))
+	}
+	for _, s := range prompts {
+		want = append(want, encode(t, tok, s))
+	}
+	for _, limit := range []int{0, 100 << 10, 300 << 10, 8 << 20} {
+		c := native.NewCache(tok, limit)
+		var all sync.WaitGroup
+		for g := range 8 {
+			all.Go(func() {
+				w := newWriter(uint64(g))
+				for range 40 {
+					i := w.IntN(len(prompts))
+					ctx := &ending{Context: t.Context()}
+					ctx.looks.Store(int64(w.IntN(100)))
+					got, found, err := c.EncodeContext(ctx, prompts[i], false)
+					if err == nil && !slices.Equal(got, want[i]) || err != nil && !errors.Is(err, context.Canceled) {
+						t.Errorf("%d bytes, prompt %d: %v %s", limit, i, err, difference(got, want[i]))
+					}
+					clear(got)
+					if n := c.Bytes(); n < 0 || n > limit || found < 0 || found > len(prompts[i]) {
+						t.Errorf("%d bytes of %d, %d of %d found", n, limit, found, len(prompts[i]))
+					}
+				}
+			})
+		}
+		all.Wait()
 	}
 }
 
