@@ -219,6 +219,7 @@ type PicksAfter struct {
 	Run    string            `json:"run"` // of the process: another one counts from 1
 	Picks  []json.RawMessage `json:"picks"`
 	Last   uint64            `json:"last"`
+	Newest uint64            `json:"newest"` // of all, of any pod
 	Missed int               `json:"missed"` // not kept any more
 }
 

@@ -201,15 +201,16 @@ func (a *admin) getPicksAfter(w http.ResponseWriter, r *http.Request, limit int)
 		writeError(w, http.StatusBadRequest, "E_USAGE", "after must be a number of a pick", "")
 		return
 	}
-	picks, last, missed := a.picker.ring.after(seq, r.URL.Query().Get("pod"), limit)
+	picks, last, newest, missed := a.picker.ring.after(seq, r.URL.Query().Get("pod"), limit)
 	writeJSON(w, http.StatusOK, struct {
 		APIVersion string            `json:"apiVersion"`
 		Kind       string            `json:"kind"`
 		Run        string            `json:"run"`
 		Picks      []view.RecentPick `json:"picks"`
 		Last       uint64            `json:"last"`
+		Newest     uint64            `json:"newest"`
 		Missed     int               `json:"missed"`
-	}{APIVersion, "PicksAfter", a.picker.run, picks, last, missed})
+	}{APIVersion, "PicksAfter", a.picker.run, picks, last, newest, missed})
 }
 
 func (a *admin) getState(w http.ResponseWriter, r *http.Request) {

@@ -186,9 +186,9 @@ func (r *ring) recent(pod string, limit int) (list []view.RecentPick, total int)
 }
 
 // after lists the decisions behind the one numbered seq, oldest first, of one pod or
-// (pod "") of all. last is the number up to which that tells, missed how many between
-// are not kept any more.
-func (r *ring) after(seq uint64, pod string, limit int) (list []view.RecentPick, last uint64, missed int) {
+// (pod "") of all. last is the number up to which that tells, newest that of the latest
+// decision, missed how many between are not kept any more.
+func (r *ring) after(seq uint64, pod string, limit int) (list []view.RecentPick, last, newest uint64, missed int) {
 	list = []view.RecentPick{}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,7 +203,7 @@ func (r *ring) after(seq uint64, pod string, limit int) (list []view.RecentPick,
 		list = append(list, d.short(w))
 		bytes += d.size() - cap(d.card.Rows)*int(unsafe.Sizeof(pick.Row{}))
 	}
-	return list, at, missed
+	return list, at, r.next, missed
 }
 
 func (d *decided) short(w *pick.Row) view.RecentPick {

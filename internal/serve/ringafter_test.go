@@ -17,7 +17,10 @@ func TestRingAfter(t *testing.T) {
 	}
 	check := func(seq uint64, limit int, want string) {
 		t.Helper()
-		list, last, missed := r.after(seq, "", limit)
+		list, last, newest, missed := r.after(seq, "", limit)
+		if newest != r.next {
+			t.Errorf("after %d: newest %d, want %d", seq, newest, r.next)
+		}
 		got := ""
 		for _, p := range list {
 			if p.RequestID != fmt.Sprint(p.Seq) {
@@ -40,7 +43,7 @@ func TestRingAfter(t *testing.T) {
 	check(0, 10, "4 5 6 7 last 7 missed 3")
 	check(2, 1, "4 last 4 missed 1")
 	check(5, 10, "6 7 last 7 missed 0")
-	if list, last, missed := r.after(0, "nobody", 10); len(list) != 0 || last != 7 || missed != 3 {
+	if list, last, _, missed := r.after(0, "nobody", 10); len(list) != 0 || last != 7 || missed != 3 {
 		t.Errorf("of nobody: %d, last %d, missed %d", len(list), last, missed)
 	}
 }

@@ -57,18 +57,29 @@ type follower struct {
 	away          bool // it did not answer last time
 }
 
-// begin prints the last ones of what is kept.
+// begin prints the last ones of what is kept. It ends with the newest of when it began:
+// a busy serve decides more while a page is on its way, for ever.
 func (f *follower) begin(ctx context.Context) error {
 	var kept []json.RawMessage
+	newest := uint64(0)
 	for {
 		page, err := f.server.PicksAfter(ctx, f.Pod, f.last)
 		if err != nil {
 			return err
 		}
-		f.run, f.last = page.Run, page.Last
+		switch {
+		case f.run == "":
+			f.run, newest = page.Run, page.Newest
+		case page.Run != f.run: // another process: once more
+			f.run, f.last, kept = "", 0, nil
+			continue
+		case page.Missed > 0: // those before are not the last ones any more
+			kept = nil
+		}
+		f.last = page.Last
 		kept = append(kept, page.Picks...)
 		kept = kept[max(len(kept)-f.Last, 0):]
-		if len(page.Picks) == 0 {
+		if f.last >= newest {
 			return f.print(kept)
 		}
 	}

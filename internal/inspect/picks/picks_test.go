@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,7 +47,7 @@ func (s *script) PicksAfter(_ context.Context, _ string, seq uint64) (inspect.Pi
 // page holds decisions from..to of a run.
 func page(t *testing.T, run string, missed int, from, to uint64) inspect.PicksAfter {
 	t.Helper()
-	p := inspect.PicksAfter{Run: run, Last: to, Missed: missed}
+	p := inspect.PicksAfter{Run: run, Last: to, Newest: to, Missed: missed}
 	for seq := from; seq <= to; seq++ {
 		pod, score := "vllm-0\x1b[2J", 0.25
 		x := view.RecentPick{Seq: seq, RequestID: "id-" + string(rune('a'+seq)), At: "2026-11-29T11:42:07.5Z", Model: "m", Outcome: "picked",
@@ -120,6 +121,59 @@ func TestLastAlone(t *testing.T) {
 	}
 	if !strings.Contains(text, "11:42:07.500") {
 		t.Errorf("no time of the day:\n%s", text)
+	}
+}
+
+// busy is a serve that decides more, and forgets, whenever it is asked.
+type busy struct {
+	next, more, kept uint64
+	runs             []string // by question, the last one for ever
+	t                *testing.T
+	asked            int
+}
+
+func (s *busy) PicksAfter(_ context.Context, _ string, seq uint64) (inspect.PicksAfter, error) {
+	if s.asked++; s.asked > 100 {
+		return inspect.PicksAfter{}, errors.New("asked for ever")
+	}
+	s.next += s.more
+	oldest := s.next - min(s.kept, s.next)
+	from := max(min(seq, s.next), oldest) + 1
+	p := page(s.t, s.runs[min(s.asked, len(s.runs))-1], int(from-1-min(seq, from-1)), from, min(from+2, s.next))
+	p.Newest = s.next
+	return p, nil
+}
+
+// TestBeginEnds: a serve that decides faster than it is asked is told from another one,
+// and what left it in between is no gap among the last ones.
+func TestBeginEnds(t *testing.T) {
+	for name, c := range map[string]struct {
+		serve busy
+		lines string
+	}{
+		"goes on":  {busy{next: 12, more: 1, kept: 100, runs: []string{"one"}}, "10 11 12 13 14 15"},
+		"forgets":  {busy{next: 12, more: 10, kept: 4, runs: []string{"one"}}, "29 30 31"},
+		"begins":   {busy{more: 1, kept: 100, runs: []string{"one"}}, "1"},
+		"restarts": {busy{next: 5, more: 1, kept: 100, runs: []string{"one", "two"}}, "4 5 6 7 8 9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c.serve.t = t
+			var o bytes.Buffer
+			if err := (&Command{Last: 6, Format: "jsonl"}).Run(t.Context(), &c.serve, &out.Streams{Out: &o}); err != nil {
+				t.Fatal(err)
+			}
+			var seqs []string
+			for line := range strings.Lines(o.String()) {
+				var p view.RecentPick
+				if err := json.Unmarshal([]byte(line), &p); err != nil {
+					t.Fatal(err)
+				}
+				seqs = append(seqs, strconv.FormatUint(p.Seq, 10))
+			}
+			if got := strings.Join(seqs, " "); got != c.lines {
+				t.Errorf("%s, want %s", got, c.lines)
+			}
+		})
 	}
 }
 
