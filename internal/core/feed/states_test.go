@@ -127,7 +127,11 @@ func TestSilentStream(t *testing.T) {
 		for _, p := range pubs {
 			subscribed(t, p)
 		}
-		return fleet, fleet.Pods.Snapshot().ByName("p"), pubs
+		p := fleet.Pods.Snapshot().ByName("p")
+		for _, m := range p.Members { // requests count from when the feed takes note of the connection, a moment behind
+			waitSync(t, fleet.Sync, m, view.Syncing, reason.NoEventsEver, "")
+		}
+		return fleet, p, pubs
 	}
 	// serve sends n requests whose prompts have this many unknown tokens.
 	serve := func(fleet *view.Fleet, p *pod.Pod, n, uncached, rank int) {
