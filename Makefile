@@ -67,8 +67,8 @@ test: ## everything, end to end through a real Envoy and a real libzmq included
 test-engine: build ## a real vLLM or SGLang behind serve: predicted against reported tokens (EPPCTL_ENGINE_ENV=DIR; not in CI)
 	@scripts/test-engine.sh
 
-# Under the detector the tokenizer's comparison with other libraries takes 7 of the 10 minutes
-# that a package has by default, on two cores that nobody else uses.
+# Under the detector the tokenizer's comparison with other libraries takes 4 of the 10 minutes
+# that a package has by default where two cores are its own, and 7 where others want them.
 race: ## the same under the race detector
 	@$(WITH_PROGRAMS) $(WITH_DEPS) go test -race -timeout 20m ./...
 
