@@ -136,8 +136,9 @@ func (f *Feed) sweep() {
 
 // Apply makes specs the configured fleet: pods that are new start, pods that are
 // gone or became another one are taken out, their blocks purged. When it
-// returns, the pod table holds exactly the specs (fewer while the fleet is full).
-// Names are unique; an empty one is the address.
+// returns, the pod table holds exactly the pods of the specs (fewer while the fleet is
+// full); a role, adapters or a draining that changed under way reach it a moment later,
+// through the pod's own goroutine. Names are unique; an empty one is the address.
 func (f *Feed) Apply(specs []pod.Spec) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
