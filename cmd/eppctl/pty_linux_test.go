@@ -147,11 +147,13 @@ func TestNothingIsAskedOfTheTerminal(t *testing.T) {
 // above would see it.
 func TestTopOnASilentTerminal(t *testing.T) {
 	dir, note := fakeTmux(t)
-	hangUp := func(s *silent) error { return s.cmd.Process.Signal(syscall.SIGHUP) }
+	get := func(signal syscall.Signal) func(s *silent) error {
+		return func(s *silent) error { return s.cmd.Process.Signal(signal) }
+	}
 	press := func(keys string) func(s *silent) error {
 		return func(s *silent) error { _, err := s.master.WriteString(keys); return err }
 	}
-	for name, end := range map[string]func(s *silent) error{"q": press("q"), "ctrl+c": press("\x03"), "hang-up": hangUp} {
+	for name, end := range map[string]func(s *silent) error{"q": press("q"), "ctrl+c": press("\x03"), "hang-up": get(syscall.SIGHUP), "interrupt": get(syscall.SIGINT), "end": get(syscall.SIGTERM)} {
 		t.Run(name, func(t *testing.T) {
 			s := onTerminal(t, []string{"TMUX=/nowhere,1,0", "PATH=" + dir}, "top", "--addr", recordedAPI(t))
 			eventuallyOK(t, "the screen", func() error {
@@ -165,7 +167,7 @@ func TestTopOnASilentTerminal(t *testing.T) {
 			}
 			code, text := s.wait()
 			if code != exitOK {
-				t.Errorf("exit code %d", code)
+				t.Errorf("exit code %d:\n%s", code, text)
 			}
 			for _, want := range []string{"\x1b[?1049h", "\x1b[?1049l"} { // into the other screen, and back
 				if !strings.Contains(text, want) {

@@ -12,8 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 
 	tea "charm.land/bubbletea/v2"
@@ -97,10 +99,17 @@ func (c *Command) screen(ctx context.Context, server Server, s *out.Streams) err
 // beside `eppctl version`, 9 were the collector's (BenchmarkProgram, GOGC=off).
 const openingGC = 400
 
+// draw runs the screen until a key, a signal or the end of ctx ends it: all of them by
+// the same way, which waits for the goroutine that reads the keys. A context or a signal
+// given to bubbletea itself would have it close that goroutine's files under its read.
 func draw(ctx context.Context, m *model, s *out.Streams) error {
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(s.In), tea.WithOutput(s.Out), tea.WithColorProfile(profile(s)), tea.WithFPS(framesPerSecond)).Run()
-	if errors.Is(err, tea.ErrInterrupted) || ctx.Err() != nil {
-		return nil // SIGINT means what q does, and so does the end of the session
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	screen := tea.NewProgram(m, tea.WithoutSignalHandler(), tea.WithInput(s.In), tea.WithOutput(s.Out), tea.WithColorProfile(profile(s)), tea.WithFPS(framesPerSecond))
+	defer context.AfterFunc(ctx, screen.Quit)()
+	_, err := screen.Run()
+	if ctx.Err() != nil {
+		return nil // a signal means what q does, and so does the end of the session
 	}
 	return err
 }
