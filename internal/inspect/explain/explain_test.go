@@ -118,6 +118,26 @@ func TestOneScreen(t *testing.T) {
 	}
 }
 
+// TestNotesStandBelow: how many changes are not listed, why a command is offered and the
+// id of a pick that was made are told on a narrow terminal too.
+func TestNotesStandBelow(t *testing.T) {
+	_, x := answer(t, decided)
+	x.Source, x.RequestID = recorded, "635d45a6-f46d-4008-a110-a1cc9eb90629"
+	for _, width := range []int{60, 80, 100, 200} {
+		s, got := pipe()
+		s.OutTTY, s.Width = true, width
+		try := []Try{{For: "history-lost", Command: "eppctl tap --replay -e --stats --pod vllm-a-3 --config /etc/eppctl/config.yaml"}}
+		if err := Render(s.Out, s, x, Options{Now: now, Try: try}); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"id 635d45a6-f46d-4008-a110-a1cc9eb90629", "each alone, all else held; 6 more (-o wide)", "--config /etc/eppctl/config.yaml", "(history-lost)"} {
+			if !strings.Contains(got.String(), want) {
+				t.Errorf("%d columns: no %q in\n%s", width, want, got)
+			}
+		}
+	}
+}
+
 // TestNoHalfNumbers: what a terminal has no room for is left out where a part of it
 // would be another number, another id or half an order.
 func TestNoHalfNumbers(t *testing.T) {

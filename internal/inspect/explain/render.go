@@ -86,6 +86,7 @@ func (p *page) packed(parts []string) (list []string) {
 	if !p.s.OutTTY || limit <= 0 {
 		return []string{joined(parts)}
 	}
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
 	for i := 0; i < len(parts) || i == 0; {
 		n := 1
 		for i+n < len(parts) && out.Cells(joined(parts[i:i+n+1])) <= limit {
@@ -99,22 +100,29 @@ func (p *page) packed(parts []string) (list []string) {
 }
 
 // uncut writes a labelled line whose first part must stay whole, on however many
-// lines of a terminal. The others are left out where there is no room.
-func (p *page) uncut(label, first string, others ...string) {
-	body := joined(append([]string{first}, others...))
-	if p.s.OutTTY && out.Cells(body) > p.s.Width-labelWidth {
-		body = out.Clean(first)
+// lines of a terminal. Where there is no room beside it the note stands below.
+func (p *page) uncut(label, first, note string) {
+	if body := joined([]string{first, note}); p.fits(body) {
+		p.labelled(label, body)
+		return
 	}
-	p.labelled(label, body)
+	p.labelled(label, out.Clean(first))
+	p.line("", note)
 }
 
 // spare writes a labelled line with one part more where a terminal has room for all
-// of it: half a number or half an id would be another one.
+// of it.
 func (p *page) spare(label, more string, parts ...string) {
-	if all := append(parts, more); !p.s.OutTTY || out.Cells(joined(all)) <= p.s.Width-labelWidth {
+	if all := append(parts, more); p.fits(joined(all)) {
 		parts = all
 	}
 	p.line(label, parts...)
+}
+
+// fits reports that a text has room on one line beside the label.
+func (p *page) fits(text string) bool {
+	limit := p.s.Width - labelWidth
+	return !p.s.OutTTY || limit <= 0 || out.Cells(text) <= limit
 }
 
 // lines breaks text into what fits beside an indent.
@@ -217,11 +225,11 @@ func (p *page) request() {
 	if x.Unmatched != nil {
 		unmatched = "nothing could be matched: " + *x.Unmatched
 	}
-	id := "" // that of a question means nothing to anybody
-	if x.Source == recorded {
+	id := "" // that of a question means nothing to anybody, and half of one is another one
+	if x.Source == recorded && p.fits("id "+x.RequestID) {
 		id = "id " + x.RequestID
 	}
-	p.spare("REQUEST", id, model+", "+adapter, tokens, unmatched)
+	p.line("REQUEST", model+", "+adapter, tokens, unmatched, id)
 	p.tokenizer()
 }
 

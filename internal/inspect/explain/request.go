@@ -106,7 +106,10 @@ func (in Input) file(stdin io.Reader) ([]byte, error) {
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(body, &fields); err != nil {
-		return nil, usage("--model cannot replace the model of a body that is no JSON object", err.Error())
+		return nil, &inspect.Error{
+			Kind: inspect.Usage, Code: "E_USAGE", What: "--model cannot replace the model of a body that is no JSON object",
+			Why: err.Error(), Hint: "try: --prompt TEXT for what is no request body", Err: err,
+		}
 	}
 	fields["model"], _ = json.Marshal(in.Model) // a string always marshals
 	return json.Marshal(fields)
