@@ -34,7 +34,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 
 var (
 	descInFlight   = desc("pod_in_flight", "Requests placed on the pod and not ended.", "pod")
-	descWaiting    = desc("pod_waiting", "Of these, the ones before their first byte.", "pod")
+	descWaiting    = desc("pod_waiting", "Of these, the ones before their first token.", "pod")
 	descQueue      = desc("pod_queue_seconds", "Estimated time until the pod has answered everything placed on it.", "pod")
 	descBreaker    = desc("pod_breaker_open", "1 while the pod is left out for its queue.", "pod")
 	descFailing    = desc("pod_failing", "1 while the pod is left out for server errors or unanswered requests.", "pod")

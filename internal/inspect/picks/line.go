@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,8 +24,20 @@ func newPrinter(format string, s *out.Streams) *printer {
 	return &printer{json: format == "jsonl", streams: s}
 }
 
-// columns of the table; names that are longer move the rest of their line.
-const columns = "%-*s  %-16s  %7s  %5s  %8s  %8s  %-16s  %-22s  %-24s  %s"
+type column struct {
+	name        string
+	width, need int
+	right       bool
+}
+
+// columns of the table; names that are longer move the rest of their line. A terminal
+// shows as many as it has room for, those of the least need first.
+var columns = []column{
+	{name: "TIME", width: timeOnPipe, need: 0}, {name: "POD", width: 16, need: 1}, {name: "TOKENS", width: 7, need: 4, right: true},
+	{name: "HIT%", width: 5, need: 3, right: true}, {name: "SCORE s", width: 8, need: 6, right: true}, {name: "MARGIN", width: 8, need: 7, right: true},
+	{name: "RUNNER-UP", width: 16, need: 8}, {name: "REASON", width: 22, need: 5}, {name: "MODEL", width: 24, need: 9},
+	{name: "REQUEST", width: 36, need: 2}, // by which explain is asked for the rest
+}
 
 // pick writes what serve wrote, or its line.
 func (w *printer) pick(raw json.RawMessage, p *view.RecentPick) error {
@@ -35,7 +49,7 @@ func (w *printer) pick(raw json.RawMessage, p *view.RecentPick) error {
 	}
 	hit := "-"
 	if p.Tokens > 0 {
-		hit = fmt.Sprintf("%.0f%%", 100*float64(p.Cached)/float64(p.Tokens))
+		hit = out.Percent(float64(p.Cached) / float64(p.Tokens))
 	}
 	margin := seconds(p.Margin)
 	if p.Tie {
@@ -75,14 +89,53 @@ func (w *printer) header() error {
 		return nil
 	}
 	w.begun = true
-	return w.row("TIME", "POD", "TOKENS", "HIT", "SCORE s", "MARGIN", "RUNNER-UP", "REASON", "MODEL", "REQUEST")
+	names := make([]string, len(columns))
+	for i := range columns {
+		names[i] = columns[i].name
+	}
+	return w.row(names...)
 }
 
-func (w *printer) row(at string, cells ...any) error {
-	for i := range cells {
-		cells[i] = out.Clean(cells[i].(string))
+func (w *printer) row(cells ...string) error {
+	var parts []string
+	for i, shown := range w.shown() {
+		if !shown {
+			continue
+		}
+		s := out.Clean(cells[i])
+		blanks := strings.Repeat(" ", max(w.widthOf(i)-out.Cells(s), 0))
+		if columns[i].right {
+			s = blanks + s
+		} else {
+			s += blanks
+		}
+		parts = append(parts, s)
 	}
-	return w.line(fmt.Sprintf(columns, append([]any{w.timeWidth(), at}, cells...)...))
+	return w.line(strings.Join(parts, gap))
+}
+
+const gap = "  "
+
+// shown tells which columns there is room for.
+func (w *printer) shown() []bool {
+	list, room := make([]bool, len(columns)), math.MaxInt
+	if w.streams.OutTTY && w.streams.Width > 0 {
+		room = w.streams.Width + len(gap)
+	}
+	for need := range columns {
+		i := slices.IndexFunc(columns, func(c column) bool { return c.need == need })
+		if takes := w.widthOf(i) + len(gap); takes <= room {
+			list[i], room = true, room-takes
+		}
+	}
+	return list
+}
+
+func (w *printer) widthOf(i int) int {
+	if i == 0 {
+		return w.timeWidth()
+	}
+	return columns[i].width
 }
 
 // line is cut where a terminal ends; on a pipe it is whole.

@@ -94,7 +94,7 @@ func TestFollow(t *testing.T) {
 			t.Errorf("line %d is %q, want %q in it", i, lines[i], want[i])
 		}
 	}
-	if !strings.HasPrefix(lines[2], "2026-11-29T11:42:07.5Z") || !strings.Contains(lines[2], `vllm-0\x1b[2J`) || !strings.Contains(lines[2], "75%") {
+	if !strings.HasPrefix(lines[2], "2026-11-29T11:42:07.5Z") || !strings.Contains(lines[2], `vllm-0\x1b[2J`) || !strings.Contains(lines[2], " 75 ") {
 		t.Errorf("a decision is %q", lines[2])
 	}
 	if !strings.Contains(lines[1], "none") || !strings.Contains(lines[1], "no-eligible-pod") {
@@ -105,6 +105,30 @@ func TestFollow(t *testing.T) {
 	}
 	if got, want := s.asked, []uint64{0, 5, 5, 6, 14, 14, 14, 0, 1, 1}; !slices.Equal(got, want) {
 		t.Errorf("asked behind %v, want %v", got, want)
+	}
+}
+
+// A terminal that has no room for all columns has those that explain is asked by: which
+// request went where, and how much of it was there. None is cut.
+func TestNarrow(t *testing.T) {
+	for width, want := range map[int]string{
+		60:  "TIME          POD                TOKENS   HIT%   SCORE s",
+		80:  "TIME          POD                HIT%  REQUEST",
+		120: "TIME          POD                TOKENS   HIT%   SCORE s  REASON                  REQUEST",
+		200: "TIME          POD                TOKENS   HIT%   SCORE s    MARGIN  RUNNER-UP         REASON                  MODEL                     REQUEST",
+	} {
+		text, _, _ := run(t, Command{Last: 1, Format: "table"}, width, page(t, "one", 0, 1, 1), page(t, "one", 0, 2, 1))
+		if header, _, _ := strings.Cut(text, "\n"); header != want {
+			t.Errorf("%d columns: %q, want %q", width, header, want)
+		}
+	}
+	whole, most := page(t, "one", 0, 1, 1), page(t, "one", 0, 3, 3)
+	whole.Picks[0] = bytes.ReplaceAll(whole.Picks[0], []byte(`"cached_tokens":150`), []byte(`"cached_tokens":200`))
+	most.Picks[0] = bytes.ReplaceAll(most.Picks[0], []byte(`"cached_tokens":150`), []byte(`"cached_tokens":199`))
+	for p, want := range map[*inspect.PicksAfter]string{&whole: " 100 ", &most: " 99 "} {
+		if text, _, _ := run(t, Command{Last: 1, Format: "table"}, 0, *p, *p); !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
 	}
 }
 
@@ -119,7 +143,7 @@ func TestLastAlone(t *testing.T) {
 			t.Errorf("wider than the terminal: %q", line)
 		}
 	}
-	if !strings.Contains(text, "11:42:07.500") {
+	if !strings.Contains(text, "11:42:07.500") || strings.Contains(text, "…") {
 		t.Errorf("no time of the day:\n%s", text)
 	}
 }

@@ -40,7 +40,7 @@ func (c *Command) batch(ctx context.Context, server Server, s *out.Streams) erro
 			}
 			n++
 		case len(m.history.frames) > 1:
-			if err := m.print(s); err != nil {
+			if err := m.print(s, n > 0); err != nil {
 				return err
 			}
 			n++
@@ -69,8 +69,8 @@ func wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// print writes the frame that is shown as lines and a table.
-func (m *model) print(s *out.Streams) error {
+// print writes the frame that is shown as lines and a table, parted from the one before.
+func (m *model) print(s *out.Streams, parted bool) error {
 	m.width = math.MaxInt16
 	if s.OutTTY {
 		m.width = s.Width
@@ -78,6 +78,9 @@ func (m *model) print(s *out.Streams) error {
 	d := m.drawing()
 	d.later = 0
 	var b strings.Builder
+	if parted {
+		b.WriteString("\n")
+	}
 	lines := []string{m.headline(s.OutTTY), m.traffic(d), m.hits(), m.index()}
 	if m.glyphs == &asciiGlyphs {
 		for i := range lines {
@@ -91,7 +94,7 @@ func (m *model) print(s *out.Streams) error {
 	if s.Color {
 		colours = profile(s)
 	}
-	_, err := io.WriteString(&colorprofile.Writer{Forward: s.Out, Profile: colours}, b.String()+"\n")
+	_, err := io.WriteString(&colorprofile.Writer{Forward: s.Out, Profile: colours}, b.String())
 	return err
 }
 

@@ -47,7 +47,7 @@ func batchOf(t *testing.T, c Command, width int, fail map[int]error) (stdout, st
 func TestBatch(t *testing.T) {
 	t.Run("one frame is two, for the rates", func(t *testing.T) {
 		got, _, err := batchOf(t, Command{Once: true}, 0, nil)
-		if err != nil || strings.Count(got, "REQUESTS") != 1 || strings.Contains(got, "REQUESTS  ?") || strings.ContainsAny(got, "\x1b") {
+		if err != nil || strings.Count(got, "REQUESTS") != 1 || strings.Contains(got, "REQUESTS  ?") || strings.ContainsAny(got, "\x1b") || strings.HasSuffix(got, "\n\n") {
 			t.Errorf("%v\n%s", err, got)
 		}
 		if !strings.HasPrefix(got, "2026-11-29T11:42:07Z") {
@@ -56,7 +56,7 @@ func TestBatch(t *testing.T) {
 	})
 	t.Run("some frames", func(t *testing.T) {
 		got, _, err := batchOf(t, Command{Batch: true, Count: 3}, 0, nil)
-		if err != nil || strings.Count(got, "REQUESTS") != 3 {
+		if err != nil || strings.Count(got, "REQUESTS") != 3 || strings.Count(got, "\n\n") != 2 {
 			t.Errorf("%v\n%s", err, got)
 		}
 	})
@@ -86,7 +86,7 @@ func TestBatch(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := busy(t, 80, 24)
 			var b bytes.Buffer
-			if err := r.m.print(&out.Streams{Out: &b, OutTTY: width > 0, Width: width}); err != nil {
+			if err := r.m.print(&out.Streams{Out: &b, OutTTY: width > 0, Width: width}, false); err != nil {
 				t.Fatal(err)
 			}
 			for l := range strings.Lines(b.String()) {
@@ -115,7 +115,7 @@ func TestBatchColours(t *testing.T) {
 	} {
 		r := busy(t, 80, 24)
 		var b bytes.Buffer
-		if err := r.m.print(&out.Streams{Out: &b, Color: tc.colour, Getenv: func(name string) string { return tc.env[name] }}); err != nil {
+		if err := r.m.print(&out.Streams{Out: &b, Color: tc.colour, Getenv: func(name string) string { return tc.env[name] }}, false); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(b.String(), tc.want) {

@@ -76,9 +76,9 @@ func (t *lines) identity(r *podRow) {
 func (t *lines) flow(d *drawing, r *podRow) {
 	b := &r.Breaker
 	t.add("RATES", plain(r.picks.String()+" picks/s"), plain("share "+percent(r.share.v, r.share.ok)+"%"),
-		plain(r.placed(amount(float64(r.Served.Picks)))+" picks since it joined"))
+		plain(r.placed(count(r.Served.Picks))+" picks since it joined"))
 	t.add("LOAD", append([]cell{plain("engine: waiting " + number(r.Telemetry.Waiting) + ", running " + number(r.Telemetry.Running))}, ownLoad(r)...)...)
-	t.add("BREAKER", text(dim, closed(b)), breakerCell(d, r), plain(fmt.Sprintf("opens at %d before the first byte", b.Limit)), plain(fmt.Sprintf("server errors in a row: %d", b.Errors)))
+	t.add("BREAKER", text(dim, closed(b)), breakerCell(d, r), plain(fmt.Sprintf("opens at %d before the first token", b.Limit)), plain(fmt.Sprintf("server errors in a row: %d", b.Errors)))
 }
 
 // ownLoad is what the picker has placed on a pod, by its own account.
@@ -87,8 +87,8 @@ func ownLoad(r *podRow) []cell {
 		return []cell{plain("ours: " + unknown)}
 	}
 	return []cell{
-		plain(fmt.Sprintf("ours: in flight %d, before the first byte %d", r.Load.InFlight, r.Load.Waiting)),
-		plain("queue " + long(millis(r.Load.QueueMs))), plain("holds " + amount(float64(r.Load.HeldTokens)) + " prompt tokens"),
+		plain(fmt.Sprintf("ours: in flight %d, before the first token %d", r.Load.InFlight, r.Load.Waiting)),
+		plain("queue " + long(millis(r.Load.QueueMs))), plain("holds " + whole(int(r.Load.HeldTokens)) + " prompt tokens"),
 	}
 }
 
@@ -145,7 +145,7 @@ func rankLoad(r *podRow, x *view.Rank) cell {
 	if len(r.Ranks) < 2 || !r.ours {
 		return ""
 	}
-	return plain(fmt.Sprintf("in flight %d, before the first byte %d, queue %s", x.Load.InFlight, x.Load.Waiting, long(millis(x.Load.QueueMs))))
+	return plain(fmt.Sprintf("in flight %d, before the first token %d, queue %s", x.Load.InFlight, x.Load.Waiting, long(millis(x.Load.QueueMs))))
 }
 
 func (t *lines) scrape(d *drawing, r *podRow) {

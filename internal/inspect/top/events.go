@@ -3,7 +3,6 @@ package top
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"strings"
 
 	"charm.land/lipgloss/v2"
@@ -53,7 +52,7 @@ func counter(name string, need int, of func(*view.RankEvents) uint64) column[*ra
 			case r.rank.Events == nil:
 				return known(unknown)
 			case name == "STORED" || name == "REMOVED":
-				return plain(amount(float64(value(r))))
+				return plain(count(value(r)))
 			}
 			return faultCell(value(r))
 		},
@@ -66,7 +65,7 @@ func faultCell(n uint64) cell {
 	if n == 0 {
 		return text(dim, "0")
 	}
-	return text(warn, whole(int(min(n, math.MaxInt32))))
+	return text(warn, count(n))
 }
 
 // name is the pod's, with the rank where there are several.

@@ -149,7 +149,7 @@ func (c *Command) print(m *model, s *out.Streams) error {
 	if most == 0 {
 		most = math.MaxInt
 	}
-	for ; n <= h.newest() && most > 0; n, most = n+1, most-1 {
+	for first := n; n <= h.newest() && most > 0; n, most = n+1, most-1 {
 		if c.Format == "json" || c.Format == "jsonl" {
 			if _, err := fmt.Fprintf(s.Out, "%s\n", bytes.TrimSpace(out.JSON(h.at(n).raw))); err != nil {
 				return err
@@ -157,7 +157,7 @@ func (c *Command) print(m *model, s *out.Streams) error {
 			continue
 		}
 		m.step(n - m.shown)
-		if err := m.print(s); err != nil {
+		if err := m.print(s, n > first); err != nil {
 			return err
 		}
 	}

@@ -192,7 +192,7 @@ func FuzzFile(f *testing.F) {
 		if strings.ContainsAny(r.plain(), "\x1b\x07\r\x00\u202e") {
 			t.Error("a command reaches the terminal")
 		}
-		if err := r.m.print(&out.Streams{Out: io.Discard}); err != nil {
+		if err := r.m.print(&out.Streams{Out: io.Discard}, false); err != nil {
 			t.Error(err)
 		}
 		_ = fmt.Sprint(r.m.past())

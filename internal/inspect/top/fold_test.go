@@ -19,7 +19,7 @@ func TestRanksUnfold(t *testing.T) {
 	}
 	r.has("> " + "  rank 1")
 	r.keys("enter") // of a rank: its pod
-	r.has("rank 1  in flight 4, before the first byte 1, queue 0.0 s")
+	r.has("rank 1  in flight 4, before the first token 1, queue 0.0 s")
 	r.keys("esc x")
 	r.hasNot("rank 0")
 	if got := r.selection(); got != "vllm-c-0" {

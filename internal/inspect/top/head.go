@@ -123,7 +123,7 @@ func (m *model) traffic(d *drawing) string {
 		}
 		parts = append(parts, piece{text(l, fmt.Sprintf("imbalance %.1f%s", s.imbalance.v, m.glyphs.times)), 1})
 	}
-	parts = append(parts, piece{plain("in flight " + whole(s.Totals.InFlight)), 3}, piece{plain("unanswered " + whole(s.Totals.Waiting)), 2})
+	parts = append(parts, piece{plain("in flight " + whole(s.Totals.InFlight)), 3}, piece{plain("before first token " + whole(s.Totals.Waiting)), 2})
 	if half, most, ok := took(s.picks); ok {
 		parts = append(parts, piece{plain(fmt.Sprintf("decided in %s us (p99 %s)", amount(half), amount(most))), 6})
 	}
@@ -219,7 +219,7 @@ func (m *model) index() string {
 		parts = append(parts, piece{text(warn, fmt.Sprintf("%d not live", s.behind)), 0})
 	}
 	if s.lost > 0 {
-		parts = append(parts, piece{text(warn, "lost "+amount(float64(s.lost))), 0})
+		parts = append(parts, piece{text(warn, "lost "+count(s.lost)), 0})
 	}
 	if s.evicted.ok && s.evicted.v > 0 {
 		parts = append(parts, piece{text(warn, "evicting "+s.evicted.String()+"/s"), 0})

@@ -139,13 +139,13 @@ var idsColumns = []column[*idsRow]{
 		}
 		return plain(r.Parity.Engine)
 	}},
-	{name: "TOLD", width: 6, at: lipgloss.Right, need: 6, cell: func(_ *drawing, r *idsRow) cell { return plain(amount(float64(r.Told))) }, less: func(a, b *idsRow) int {
+	{name: "TOLD", width: 6, at: lipgloss.Right, need: 6, cell: func(_ *drawing, r *idsRow) cell { return plain(count(r.Told)) }, less: func(a, b *idsRow) int {
 		return cmp.Compare(b.Told, a.Told)
 	}},
 	{name: "FAILED", width: 7, at: lipgloss.Right, need: 7, cell: func(_ *drawing, r *idsRow) cell { return faultCell(r.failures()) }, less: func(a, b *idsRow) int {
 		return cmp.Compare(b.failures(), a.failures())
 	}},
-	{name: "EQUAL", width: 6, at: lipgloss.Right, need: 8, cell: func(_ *drawing, r *idsRow) cell { return plain(amount(float64(r.requests().Equal))) }},
+	{name: "EQUAL", width: 6, at: lipgloss.Right, need: 8, cell: func(_ *drawing, r *idsRow) cell { return plain(count(r.requests().Equal)) }},
 	{name: "DIFFER", width: 7, at: lipgloss.Right, need: 9, cell: func(_ *drawing, r *idsRow) cell { return faultCell(r.requests().Differs) }, less: func(a, b *idsRow) int {
 		return cmp.Compare(b.requests().Differs, a.requests().Differs)
 	}},

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/eppctl/eppctl/internal/inspect/out"
 )
 
 // rate is a difference by time, which takes two frames to be known.
@@ -55,6 +57,9 @@ func whole(n int) string {
 	return amount(float64(n))
 }
 
+// count is whole of a counter.
+func count(n uint64) string { return whole(int(min(n, math.MaxInt64))) }
+
 func number(v *float64) string {
 	if v == nil {
 		return unknown
@@ -62,19 +67,12 @@ func number(v *float64) string {
 	return whole(int(min(*v, math.MaxInt32)))
 }
 
-// percent writes a share; 0 and 100 are only what is so, and a sliver is no whole percent.
+// percent writes a share that may not be known.
 func percent(share float64, ok bool) string {
-	switch {
-	case !ok:
+	if !ok {
 		return unknown
-	case share <= 0:
-		return "0"
-	case share < 0.005:
-		return "<1"
-	case share >= 1:
-		return "100"
 	}
-	return strconv.Itoa(min(int(math.Round(share*100)), 99))
+	return out.Percent(share)
 }
 
 // size writes bytes.

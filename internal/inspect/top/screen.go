@@ -9,6 +9,7 @@ import (
 	"charm.land/lipgloss/v2"
 
 	"github.com/eppctl/eppctl/internal/core/view"
+	"github.com/eppctl/eppctl/internal/inspect/out"
 )
 
 // The least screen, and the one from which on rules part it.
@@ -34,7 +35,8 @@ func (m *model) screen() []string {
 	case w <= 0 || h <= 0:
 		return nil // the size comes first of all
 	case w < minWidth || h < minHeight:
-		return []string{plain(fmt.Sprintf("terminal too small: %dx%d, need %dx%d", w, h, minWidth, minHeight)).fit(w, lipgloss.Left)}
+		lines := out.Wrap(fmt.Sprintf("terminal too small: %dx%d, need %dx%d", w, h, minWidth, minHeight), w)
+		return lines[:min(len(lines), h)]
 	}
 	d := m.drawing()
 	head := m.head(d)
@@ -195,7 +197,7 @@ func aboutPod(d *drawing, r *podRow) []cell {
 func aboutPick(p *view.RecentPick) []cell {
 	parts := []cell{plain(deref(p.Pod)), text(warn, deref(p.Reason)), plain(p.Model)}
 	if p.RunnerUp != nil {
-		parts = append(parts, plain("before "+*p.RunnerUp))
+		parts = append(parts, plain("over "+*p.RunnerUp))
 	}
 	return append(parts, plain("decided in "+amount(p.TookUs)+" us"))
 }
@@ -224,7 +226,18 @@ func (m *model) hints() []piece {
 	case m.typing == aFilter:
 		return []piece{hint("enter keep", 0), hint("esc clear", 0)}
 	case m.over():
-		return []piece{hint("esc back", 0), hint("j k scroll", 1), hint("e explain", 4), hint("p pause", 2), hint("< > step", 3), hint("? help", 0), hint("q quit", 0)}
+		list := []piece{hint("esc back", 0), hint("j k scroll", 1), hint("e explain", 4), hint("p pause", 2), hint("< > step", 3), hint("? help", 0), hint("q quit", 0)}
+		if m.paused {
+			list[3] = hint("p live", 0)
+		}
+		return list
+	case m.file:
+		return []piece{hint("? help", 0), hint("1-4 views", 2), hint("enter look", 3), hint("< > step", 0), hint("[ ] by ten", 1), hint("q quit", 0)}
+	case m.paused:
+		return []piece{
+			hint("? help", 0), hint("1-4 views", 3), hint("enter look", 4), hint("< > step", 0), hint("[ ] by ten", 1),
+			hint("w write", 2), hint("p live", 0), hint("q quit", 0),
+		}
 	}
 	return []piece{
 		hint("? help", 0), hint("1-4 views", 1), hint("/ filter", 3), hint("s sort", 4), hint("enter look", 2),
@@ -261,13 +274,13 @@ var columnHelp = [][2]string{
 	{"SHARE", "of all picks, in percent, over the last minute"},
 	{"WAIT RUN", "requests waiting and running, by the engine's metrics; ? unknown"},
 	{"WAITED", "the course of WAIT through the last twelve frames, of the longest queue of all pods"},
-	{"FLY", "requests in flight by our own count; above, unanswered are those before their first byte, which the engine may count as running"},
+	{"FLY", "requests in flight by our own count; those before their first token, above too, may count as running with the engine"},
 	{"QUEUE", "time until the pod has answered what is placed on it"},
 	{"KV%", "of the KV pool in use"},
 	{"HIT%", "prompt tokens of its requests that were counted as cached, over the last minute; of a pick those of its prompt"},
 	{"DEPTH P50/95", "how much of their prompts the picks of that minute found cached: full up to what half of them did not exceed, thin up to what nineteen of twenty did not; P50/95 are these in percent"},
 	{"TIERS BLOCKS", "blocks held on GPU, host, disk and remote, beside the pod that holds most; their number"},
-	{"BREAKER", "requests before their first byte, of the number that opens it; or server errors, and the time to the next probe"},
+	{"BREAKER", "requests before their first token, of the number that opens it; or server errors, and the time to the next probe"},
 	{"HARDWARE", "what a device exporter says of the pod's GPUs; ? none tells"},
 	{"EVENT AGE", "seconds since the last event, and since the last good scrape, of token ids since the comparison; ! too old"},
 	{"EV/s", "event batches per second"},

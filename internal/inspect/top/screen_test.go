@@ -171,6 +171,12 @@ func TestTooSmall(t *testing.T) {
 	if got := strings.TrimSpace(r.plain()); got != "terminal too small: 59x11, need 60x12" {
 		t.Errorf("%q", got)
 	}
+	for _, size := range [][2]int{{20, 5}, {10, 5}, {58, 2}} { // where a line has no room for it, more have
+		r.send(tea.WindowSizeMsg{Width: size[0], Height: size[1]})
+		if got, want := strings.Join(strings.Fields(r.plain()), " "), fmt.Sprintf("terminal too small: %dx%d, need 60x12", size[0], size[1]); got != want {
+			t.Errorf("%v: %q", size, got)
+		}
+	}
 	r.send(tea.WindowSizeMsg{Width: 100, Height: 30})
 	r.has("vllm-a-1", "REQUESTS")
 	for _, size := range [][2]int{{0, 0}, {1, 1}, {5, 100}, {500, 2}} {

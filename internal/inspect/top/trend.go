@@ -17,7 +17,7 @@ var gauges = []struct {
 	{"picks/s", func(from, to *podCounts, s float64) rate {
 		return rate{grown(from.served.Picks, to.served.Picks) / s, true}
 	}, amount, 0},
-	{"waiting", queue, amount, 0},
+	{"waiting", queue, requests, 0},
 	{"KV pool", func(_, to *podCounts, _ float64) rate { return to.kv }, inPercent, 1},
 	{"hits", func(from, to *podCounts, _ float64) rate {
 		return part(grown(from.served.Cached, to.served.Cached), grown(from.served.Queried, to.served.Queried))
@@ -26,6 +26,8 @@ var gauges = []struct {
 }
 
 func queue(_, to *podCounts, _ float64) rate { return to.waiting }
+
+func requests(n float64) string { return number(&n) }
 
 func inPercent(share float64) string { return percent(share, true) + "%" }
 

@@ -40,7 +40,7 @@ func TestCourse(t *testing.T) {
 		t.Errorf("%d values, at most 2 were asked for", len(got))
 	}
 	r.keys("enter")
-	r.has("COURSE    picks/s", "▃█▁▅", "now 20, most 40", "waiting", "now 2.0, most 4.0", "▄▄▄▄  now 38%")
+	r.has("COURSE    picks/s", "▃█▁▅", "now 20, most 40", "waiting", "now 2, most 4", "▄▄▄▄  now 38%")
 	r.keys("< <")
 	r.has("now 40, most 40")
 	r.keys("esc")
