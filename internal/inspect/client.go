@@ -389,6 +389,14 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 	return e
 }
 
+// refusalHints say what to do about a request that serve would refuse, by the code of
+// the refusal.
+var refusalHints = map[string]string{
+	"invalid_json":    "try: --prompt TEXT for what is no request body",
+	"missing_model":   "try: --model NAME",
+	"model_not_found": "try: another --model NAME; strict_models lets no other pass than those configured or told by pods",
+}
+
 // refused reads the error object of an answer: the admin API's own, or the one
 // that serve would have sent to the client.
 func (c *Client) refused(resp *http.Response, body []byte) error {
@@ -411,7 +419,8 @@ func (c *Client) refused(resp *http.Response, body []byte) error {
 	case client.Error.Message != "":
 		return &Error{
 			Kind: Negative, Code: "E_REFUSED",
-			What: fmt.Sprintf("serve refuses this request with %d %s", resp.StatusCode, client.Error.Code), Why: client.Error.Message,
+			What: fmt.Sprintf("serve would refuse this request with %d %s", resp.StatusCode, client.Error.Code),
+			Why:  client.Error.Message, Hint: refusalHints[client.Error.Code],
 		}
 	}
 	return c.stranger(resp.Status)

@@ -96,9 +96,10 @@ func TestRefusals(t *testing.T) {
 	}{
 		"EX-04 unknown id": {404, `{"kind":"Error","code":"E_UNKNOWN_REQUEST","message":"no such pick","hint":"oldest kept: a"}`, Negative, "no such pick"},
 		"busy":             {429, `{"kind":"Error","code":"E_BUSY","message":"8 in flight"}`, Failed, "8 in flight"},
-		"serve's refusal":  {400, `{"error":{"message":"the body is not JSON","type":"invalid_request_error","param":null,"code":"invalid_json"}}`, Negative, "serve refuses this request with 400 invalid_json"},
+		"serve's refusal":  {400, `{"error":{"message":"the body is not JSON","type":"invalid_request_error","param":null,"code":"invalid_json"}}`, Negative, "serve would refuse this request with 400 invalid_json"},
 		"not our API":      {404, `404 page not found`, Unreachable, ""},
 		"hostile":          {500, strings.Repeat("[", 1000), Unreachable, ""},
+		"no model":         {400, `{"error":{"message":"no model","type":"invalid_request_error","param":"model","code":"missing_model"}}`, Negative, "serve would refuse this request with 400 missing_model"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -110,6 +111,9 @@ func TestRefusals(t *testing.T) {
 			e := kindOf(t, err)
 			if e.Kind != tc.kind || tc.what != "" && e.What != tc.what {
 				t.Errorf("%+v", e)
+			}
+			if strings.Contains(tc.what, " refuse ") && (e.Why == "" || !strings.HasPrefix(e.Hint, "try: --")) {
+				t.Errorf("why and what to do are %q and %q", e.Why, e.Hint)
 			}
 		})
 	}

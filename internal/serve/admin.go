@@ -174,7 +174,7 @@ func keptHint(ids []string) string {
 	if len(ids) > 3 {
 		hint += "; the oldest kept: " + ids[3]
 	}
-	return hint + "; all of them: GET /v1/picks"
+	return hint + "; more: eppctl picks -n 100, or GET /v1/picks"
 }
 
 func (a *admin) getPicks(w http.ResponseWriter, r *http.Request) {
