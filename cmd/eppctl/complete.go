@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/eppctl/eppctl/internal/inspect"
 	"github.com/eppctl/eppctl/internal/serve"
@@ -128,6 +129,32 @@ func (a *app) completeAddresses(addr *string) completer {
 			return list
 		})
 	}
+}
+
+func everyCommand(cmd *cobra.Command, do func(*cobra.Command)) {
+	do(cmd)
+	for _, c := range cmd.Commands() {
+		everyCommand(c, do)
+	}
+}
+
+// noFileNames keeps the names of files from values that are none: a shell offers them
+// where nothing else is.
+func noFileNames(cmd *cobra.Command) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+		if name, _ := pflag.UnquoteUsage(f); name == "FILE" || name == "DIR" || name == "BINARY" {
+			return
+		}
+		if _, has := cmd.GetFlagCompletionFunc(f.Name); !has {
+			must(cmd.RegisterFlagCompletionFunc(f.Name, cobra.NoFileCompletions))
+		}
+	})
+}
+
+// plainUsage takes the quotes, which mark a value's name for the help, from what a shell
+// shows beside a flag.
+func plainUsage(cmd *cobra.Command) {
+	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") })
 }
 
 func (a *app) configured(path string, list func(*serve.Config) []string) ([]string, cobra.ShellCompDirective) {

@@ -7,8 +7,15 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/eppctl/eppctl/internal/inspect/out"
 )
 
 func config(t *testing.T) string {
@@ -113,5 +120,36 @@ func TestEveryEnumCompletes(t *testing.T) {
 		if lines := strings.Split(strings.TrimSpace(text), "\n"); len(lines) < 3 || lines[len(lines)-1] != ":4" {
 			t.Errorf("%v completes to %q", args, text)
 		}
+	}
+}
+
+// TestFileNames: a shell offers the names of files where a flag takes one, and nowhere
+// else; and beside a flag what it is for, without the quotes of the help.
+func TestFileNames(t *testing.T) {
+	files := 0
+	everyCommand(newRoot(&app{streams: &out.Streams{}, getenv: func(string) string { return "" }}), func(cmd *cobra.Command) {
+		args := append([]string{"__complete"}, strings.Fields(cmd.CommandPath())[1:]...)
+		if _, text, _ := try(nil, nil, append(args, "--")...); strings.Contains(text, "`") {
+			t.Errorf("%s: quotes in\n%s", cmd.CommandPath(), text)
+		}
+		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
+			name, _ := pflag.UnquoteUsage(f)
+			takesOne := slices.Contains([]string{"FILE", "DIR", "BINARY"}, name)
+			if takesOne {
+				files++
+			}
+			if f.NoOptDefVal != "" || f.Hidden { // it takes no value, or nobody is told of it
+				return
+			}
+			_, text, _ := try(nil, map[string]string{"EPPCTL_ADDR": "127.0.0.1:1", "EPPCTL_CONFIG": "/nowhere"}, append(args, "--"+f.Name, "")...)
+			lines := strings.Split(strings.TrimSpace(text), "\n")
+			last := lines[len(lines)-1]
+			if n, err := strconv.Atoi(strings.TrimPrefix(last, ":")); err != nil || takesOne == (cobra.ShellCompDirective(n)&cobra.ShellCompDirectiveNoFileComp != 0) {
+				t.Errorf("%s --%s (%s): %q", cmd.CommandPath(), f.Name, name, last)
+			}
+		})
+	})
+	if files < 20 {
+		t.Errorf("only %d flags take a file", files)
 	}
 }

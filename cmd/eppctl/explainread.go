@@ -28,7 +28,7 @@ func (o *explainRead) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&o.files, "read", nil, "explain from a recording, `FILE`, - for stdin, or a pattern such as 'a*.eptap'; repeatable, played one behind the other")
 	f.StringVar(&o.at, "at", "", "with --read, the `TIME` to decide at: 2026-11-29T11:42:07Z, 11:42, +5m after the begin, -5m before the end (default: the end)")
 	f.StringVar(&o.config, "config", "", "with --read, the `FILE` that models, weights and tokenizers are taken from (default: defaults, and pods as recorded)")
-	must(cmd.MarkFlagFilename("read", "eptap"))
+	must(cmd.MarkFlagFilename("read", "eptap", "json"))
 	must(cmd.MarkFlagFilename("config", "yaml", "yml"))
 	must(cmd.RegisterFlagCompletionFunc("at", cobra.NoFileCompletions))
 }

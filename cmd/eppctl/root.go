@@ -31,6 +31,9 @@ func run(args []string, in io.Reader, stdout, stderr io.Writer, getenv func(stri
 	a := &app{streams: out.NewStreams(in, stdout, stderr, getenv), getenv: getenv}
 	root := newRoot(a)
 	root.SetArgs(args)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		everyCommand(root, plainUsage)
+	}
 	root.SetIn(in)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
@@ -74,6 +77,7 @@ beats its variable, and that the configuration file.`,
 	root.AddCommand(
 		newServe(a, nil), newExplain(a, nil), newTap(a, nil), newTop(a, nil), newPicks(a, nil), newCheck(a, nil), newReplay(a, nil), newEnvoyConfig(a), newSim(a, nil), newTokenize(a, nil), newVersion(a), newGenerate(),
 	)
+	everyCommand(root, noFileNames)
 	root.SetVersionTemplate(build().line())
 	root.InitDefaultVersionFlag()
 	root.InitDefaultCompletionCmd()
