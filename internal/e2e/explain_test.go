@@ -1,11 +1,13 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -13,8 +15,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// What explain says about a request is, field by field, what serve decides about
-// the same request next: one decision, one card.
+// What explain says about a request is, byte for byte, what serve decides about the
+// same request next: one decision, one card. Times and ages alone go on in between.
 func TestExplainIsTheDecision(t *testing.T) {
 	s := start(t, setup{})
 	shared := prompt(1, 1600)
@@ -28,9 +30,10 @@ func TestExplainIsTheDecision(t *testing.T) {
 		time.Sleep(600 * time.Millisecond)
 		body := completion(append(shared[:800:800], prompt(10+i, 400)...), 2)
 		id := uuid.NewString()
-		before := fields(t, s.explain(body, id))
+		asked := s.explain(body, id)
 		a := s.must(s.call(t.Context(), "POST", "/v1/completions", body, "x-request-id", id))
-		after := fields(t, s.admin("GET", "/v1/explain/"+id, nil))
+		decided := s.admin("GET", "/v1/explain/"+id, nil)
+		before, after := fields(t, asked), fields(t, decided)
 		if len(before) < 60 {
 			t.Fatalf("only %d fields: %v", len(before), before)
 		}
@@ -44,6 +47,9 @@ func TestExplainIsTheDecision(t *testing.T) {
 				t.Errorf("request %d: explain lacks %s", i, k)
 			}
 		}
+		if e, d := timeless(asked), timeless(decided); !bytes.Equal(e, d) {
+			t.Errorf("request %d: explain says\n%s\nserve decided\n%s", i, e, d)
+		}
 		if a.pod() != after["pick.pod"] {
 			t.Errorf("request %d: served by %s, decided %s", i, a.pod(), after["pick.pod"])
 		}
@@ -52,6 +58,11 @@ func TestExplainIsTheDecision(t *testing.T) {
 			t.Errorf("request %d: picked %s; without it %s", i, then["pick.pod"], pod)
 		}
 	}
+}
+
+// timeless is an explanation with what fields leaves out of it taken away.
+func timeless(b []byte) []byte {
+	return regexp.MustCompile(`"(at|source)":"[^"]*"|"decide_us":[^,}]*|"[a-z_]*age_ms":(\{[^}]*\}|[^,}]*)`).ReplaceAll(b, nil)
 }
 
 // fields flattens an explanation into path and value, without what is a time of
