@@ -75,10 +75,7 @@ func compare(ctx context.Context, patience time.Duration, engine string, r *insp
 	}
 	theirs, by, err := engineIDs(ctx, patience, engine, tokenizer.Text{Model: base, Shape: req.Shape, Body: r.Body, Media: req.Media > 0})
 	if err != nil {
-		return nil, &inspect.Error{
-			Kind: inspect.Unreachable, Code: "E_ENGINE", What: engine + " tells no token ids", Why: err.Error(), Err: err,
-			Hint: "it needs a render or /tokenize endpoint, and has to serve " + base,
-		}
+		return nil, noIDs(ctx, patience, engine, base, err)
 	}
 	ours := x.Prompt.IDs
 	c := &Comparison{Engine: engine, By: by, Tokens: len(theirs)}
