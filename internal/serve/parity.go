@@ -2,7 +2,9 @@ package serve
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -53,6 +55,10 @@ var defaultPauses = parityPauses{look: time.Second, question: 150 * time.Millise
 type modelParity struct {
 	of     *modelsource.Model     // what was compared; another one begins anew
 	rounds map[asked]*parityRound // by engine
+	// left is what the last engine that was compared found, where its ids differed and it
+	// is gone: until another one is compared, nothing speaks for the ids.
+	left   *parityRound
+	nobody string // why there is no engine to ask, "" = there is one
 	tally  parity.Tally
 	shown  view.Parity
 }
@@ -100,12 +106,11 @@ func (c *parityCheck) next() (model string, of *modelsource.Model, e asked) {
 	known := false // the model to ask about was compared with some engine
 	for name, m := range loaded {
 		p := c.begin(name, m)
-		engines := c.engines(set, name)
-		for at := range p.rounds {
-			if !engines[at] {
-				delete(p.rounds, at)
-			}
-		}
+		engines, untold := c.engines(set, name)
+		p.nobody = nobody(engines, untold)
+		p.change(func() {
+			maps.DeleteFunc(p.rounds, func(at asked, _ *parityRound) bool { return !engines[at] })
+		})
 		c.show(name, p)
 		for at := range engines {
 			r := p.rounds[at]
@@ -150,13 +155,51 @@ func (c *parityCheck) record(model string, of *modelsource.Model, e asked, r *pa
 	}
 	r.at = c.now()
 	r.again = r.at + int64(pause/2) + rand.N(int64(pause)+1)
-	for at := range p.rounds {
-		if at.url == e.url {
-			delete(p.rounds, at) // an earlier process of this engine
+	r.engine = e.name
+	p.change(func() {
+		// Earlier processes of this engine.
+		maps.DeleteFunc(p.rounds, func(at asked, _ *parityRound) bool { return at.url == e.url })
+		p.rounds[e] = r
+	})
+	c.show(model, p)
+}
+
+// change changes rounds, and keeps a difference that goes away with its engine, or with
+// the engine's answers, rather than by another engine's agreeing.
+func (p *modelParity) change(do func()) {
+	was := p.telling()
+	do()
+	switch {
+	case p.compared():
+		p.left = nil
+	case was != nil && was.differed > 0:
+		p.left = was
+	}
+}
+
+// telling is the round that says most, nil = there is none.
+func (p *modelParity) telling() (tells *parityRound) {
+	for _, r := range p.rounds {
+		if tells == nil || r.weight() > tells.weight() || r.weight() == tells.weight() && r.at > tells.at {
+			tells = r
 		}
 	}
-	p.rounds[e] = r
-	c.show(model, p)
+	if p.left != nil {
+		return p.left
+	}
+	return tells
+}
+
+// nobody says why none of engines can be asked; untold is the number of pods that do not
+// tell their model.
+func nobody(engines map[asked]bool, untold int) string {
+	switch {
+	case len(engines) > 0:
+		return ""
+	case untold > 0:
+		return fmt.Sprintf("no pod is known to serve it, and %d do not tell their model: set pods[].model", untold)
+	}
+	return "no pod serves it, or those that do are draining"
 }
 
 // show works out a model's state, tells the tokenizer what it may claim, and logs
@@ -211,25 +254,22 @@ func (p *modelParity) compared() bool {
 }
 
 // state sums up: one engine that differs is enough to fail, one that is equal to
-// pass when none differs, and events have a say of their own.
+// pass when none differs, and events have a say of their own. An engine that is gone
+// has no say any more in what passes, but what it refuted is refuted until another agrees.
 func (p *modelParity) state(now int64) view.Parity {
 	x := view.Parity{State: notRun, Why: string(reason.ParityPending)}
-	var tells *parityRound
-	var of asked
-	for e, r := range p.rounds {
-		if tells == nil || r.weight() > tells.weight() || r.weight() == tells.weight() && r.at > tells.at {
-			tells, of = r, e
-		}
+	if p.nobody != "" {
+		x.Why, x.Detail = string(reason.ParityNobody), p.nobody
 	}
-	if tells != nil {
-		x.Engine, x.Compared, x.Differed, x.Skipped = of.name, tells.compared, tells.differed, tells.skipped
+	if tells := p.telling(); tells != nil {
+		x.Engine, x.Compared, x.Differed, x.Skipped = tells.engine, tells.compared, tells.differed, tells.skipped
 		x.AgeMs = age(now, tells.at)
 		switch {
 		case tells.differed > 0:
 			x.State, x.Why, x.Detail = failed, string(reason.ParityProbe), tells.first.String()
 			x.Probe, x.DiffersAt = tells.first.Probe, &tells.first.At
 		case tells.compared > 0:
-			x.State, x.Why = passed, ""
+			x.State, x.Why, x.Detail = passed, "", ""
 		default:
 			x.Why, x.Detail = string(tells.why), tells.detail
 		}

@@ -253,6 +253,81 @@ func TestRefutedIsAskedLast(t *testing.T) {
 	}
 }
 
+// TestRefutedOutlivesItsEngine: when the engine that makes other ids drains, is gone, or
+// does not answer any more, nothing speaks for the ids, and the others are still asked
+// before them. An engine that agrees ends it.
+func TestRefutedOutlivesItsEngine(t *testing.T) {
+	part := "Donaudampfschiff"
+	drain := func(r *parityRig, name string, on bool) {
+		p := r.fleet.Pods.Snapshot().ByName(name)
+		r.fleet.Pods.Update(p.ID, func(p *pod.Pod) { p.Spec.Draining = on })
+	}
+	for name, leave := range map[string]func(*parityRig, *tokenizingEngine){
+		"drains": func(r *parityRig, _ *tokenizingEngine) { drain(r, "pod-0", true) },
+		"is gone": func(r *parityRig, _ *tokenizingEngine) {
+			r.fleet.Pods.Remove(r.fleet.Pods.Snapshot().ByName("pod-0").ID)
+		},
+		"restarts": func(r *parityRig, e *tokenizingEngine) {
+			e.status.Store(http.StatusServiceUnavailable)
+			r.fleet.Telemetry.Put(r.fleet.Pods.Snapshot().ByName("pod-0").ID, &telemetry.Sample{At: r.clock.Load(), ProcessStart: telemetry.Value{V: 77, Known: true}})
+		},
+		"fails": func(r *parityRig, e *tokenizingEngine) { e.status.Store(http.StatusServiceUnavailable) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			bad, good := newTokenizingEngine(t), newTokenizingEngine(t)
+			bad.wrong.Store(&part)
+			r := newParityRig(t, bad, good)
+			drain(r, "pod-1", true)
+			r.all()
+			leave(r, bad)
+			r.pass(2 * time.Hour)
+			r.all()
+			want := fmt.Sprintf("failed(1 of %d)", len(parity.Probes()))
+			if p := r.check.of("base"); p.String() != want || p.Engine != "pod-0" {
+				t.Errorf("%s, %+v", p.String(), p)
+			}
+			if a := r.ask(completionPath, helloText); a.Provider != byNative || !strings.HasPrefix(tried(a), "native tokenizer-refuted, ") {
+				t.Errorf("by %q, tried %s: native ids come first", a.Provider, tried(a))
+			}
+			drain(r, "pod-1", false)
+			r.all()
+			if p := r.check.of("base"); p.State != passed || r.status() != tokenizer.Exact {
+				t.Errorf("another agrees: %+v", p)
+			}
+			drain(r, "pod-1", true)
+			r.all()
+			if p := r.check.of("base"); p.State != notRun || r.status() != tokenizer.Unverified || tried(r.ask(completionPath, helloText)) != "" {
+				t.Errorf("refuted again by nobody: %+v", p)
+			}
+		})
+	}
+}
+
+// TestParityOfUntoldModel: a pod that does not tell its model is not asked, since it may
+// serve another, and the state says so instead of letting people wait.
+func TestParityOfUntoldModel(t *testing.T) {
+	e := newTokenizingEngine(t)
+	r := newParityRig(t, e)
+	p := r.fleet.Pods.Snapshot().ByName("pod-0")
+	r.fleet.Pods.Update(p.ID, func(p *pod.Pod) { p.Spec.Model = "" })
+	if n := r.all(); n != 0 || e.asked.Load() != 0 {
+		t.Errorf("%d rounds, asked %d times", n, e.asked.Load())
+	}
+	if x := r.check.of("base"); x.State != notRun || x.Why != string(reason.ParityNobody) || !strings.Contains(x.Detail, "1 do not tell their model: set pods[].model") {
+		t.Errorf("%+v", x)
+	}
+	r.fleet.Pods.Update(p.ID, func(p *pod.Pod) { p.Spec.Model = "other" })
+	r.all()
+	if x := r.check.of("base"); x.Why != string(reason.ParityNobody) || !strings.Contains(x.Detail, "no pod serves it") {
+		t.Errorf("%+v", x)
+	}
+	r.fleet.Pods.Update(p.ID, func(p *pod.Pod) { p.Spec.Model = "base" })
+	r.all()
+	if x := r.check.of("base"); x.State != passed || x.Detail != "" || x.Why != "" {
+		t.Errorf("%+v", x)
+	}
+}
+
 // TestDoubtedIsOnProbation: when events alone speak against the ids, one request in so
 // many is still routed by them, since only that can show that they are right again.
 func TestDoubtedIsOnProbation(t *testing.T) {

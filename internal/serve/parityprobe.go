@@ -29,6 +29,7 @@ type asked struct {
 
 // parityRound is what one engine made of the probes.
 type parityRound struct {
+	engine                      string // its name
 	compared, differed, skipped int
 	first                       *parity.Difference
 	why                         reason.Code // nothing was compared
@@ -51,11 +52,20 @@ func (r *parityRound) weight() int {
 // engines are the processes that can be asked about a model: its pods, and the
 // servers that the configuration names for its tokens. A server that is a pod too is
 // asked as one: two rounds of one URL would each take the other for an earlier process.
-func (c *parityCheck) engines(set *pod.Set, model string) map[asked]bool {
-	all, pods := map[asked]bool{}, map[string]bool{}
+// One that does not tell its model is none: it may serve another, whose ids would speak
+// against ours. untold is how many of those there are.
+func (c *parityCheck) engines(set *pod.Set, model string) (all map[asked]bool, untold int) {
+	all = map[asked]bool{}
+	pods := map[string]bool{}
 	generates := c.tokens.generates(model)
 	for _, p := range set.Pods {
-		if p.Target == "" || p.Spec.Draining || p.Spec.Model != model {
+		if p.Target == "" || p.Spec.Draining {
+			continue
+		}
+		if p.Spec.Model == "" {
+			untold++
+		}
+		if p.Spec.Model != model {
 			continue
 		}
 		e := asked{name: p.Spec.Name, url: "http://" + p.Target, is: p.Spec.Engine, epoch: p.Epoch, generates: generates}
@@ -69,7 +79,7 @@ func (c *parityCheck) engines(set *pod.Set, model string) map[asked]bool {
 			all[asked{name: url, url: url}] = true
 		}
 	}
-	return all
+	return all, untold
 }
 
 // round puts every probe to an engine and compares.
