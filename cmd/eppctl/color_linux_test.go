@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -56,9 +57,11 @@ func TestColourPrecedence(t *testing.T) {
 			_, text := onTerminal(t, tc.env, table...).wait()
 			holdColour(t, "on a terminal", text, tc.terminal)
 			cmd := exec.Cmd{Path: os.Args[0], Args: append([]string{"eppctl"}, table...), Env: append([]string{"TERM=xterm-256color"}, tc.env...)}
+			var errs bytes.Buffer
+			cmd.Stderr = &errs
 			piped, err := cmd.Output()
 			if err != nil {
-				t.Fatal(err)
+				t.Fatalf("%v: %s", err, &errs)
 			}
 			holdColour(t, "on a pipe", string(piped), tc.pipe)
 			if !slices.Contains(tc.env, "TERM=dumb") { // top refuses such a terminal

@@ -39,6 +39,7 @@ type recordedFleet struct {
 	file   string
 	stop   func()
 	tap    *exec.Cmd
+	said   testdata.Buffer // by tap
 }
 
 func startRecorded(t *testing.T) *recordedFleet {
@@ -84,7 +85,7 @@ func startRecorded(t *testing.T) *recordedFleet {
 		}
 	}
 	t.Cleanup(r.stop)
-	r.tap = &exec.Cmd{Path: os.Args[0], Env: os.Environ(), Args: []string{"eppctl", "tap", "-q", "--from", "serve", "--addr", r.admin, "--write", r.file}}
+	r.tap = &exec.Cmd{Path: os.Args[0], Env: os.Environ(), Args: []string{"eppctl", "tap", "-q", "--from", "serve", "--addr", r.admin, "--write", r.file}, Stderr: &r.said}
 	if err := r.tap.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +213,7 @@ func TestExplainReadEqualsLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := r.tap.Wait(); err != nil {
-		t.Error(err)
+		t.Errorf("tap: %v: %s", err, r.said.String())
 	}
 	r.stop() // nobody is left to ask
 	played, err := card(t, read...)

@@ -184,6 +184,23 @@ func TestTopOnASilentTerminal(t *testing.T) {
 	}
 }
 
+// Ctrl-C ends a replay that is under way, which its progress shows.
+func TestReplayIsInterrupted(t *testing.T) {
+	s := onTerminal(t, nil, "replay", "--workload", "tool", "--policy", "omniscient,omniscient-4", "--speed", "6,7,8")
+	eventuallyOK(t, "progress", func() error {
+		if text := s.out.String(); !strings.Contains(text, "replayed ") {
+			return fmt.Errorf("%q", text)
+		}
+		return nil
+	})
+	if _, err := s.master.WriteString("\x03"); err != nil {
+		t.Fatal(err)
+	}
+	if code, text := s.wait(); code != exitInterrupted || !strings.Contains(text, "eppctl: interrupted") {
+		t.Errorf("exit code %d:\n%s", code, text)
+	}
+}
+
 // recordedAPI is the admin API, over a fleet of which nothing is known.
 func recordedAPI(t *testing.T) (addr string) {
 	t.Helper()

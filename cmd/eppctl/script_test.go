@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"syscall"
@@ -37,23 +38,41 @@ func TestMain(m *testing.M) {
 //	eventually CMD…   run CMD until it succeeds
 //	signal SIG WORD   send INT, TERM or HUP to the background eppctl with that argument
 func TestScripts(t *testing.T) {
-	silent, err := net.Listen("tcp", "127.0.0.1:0") // accepts and never answers
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { silent.Close() }) // scripts run on after this function
 	closed := testdata.Deaf(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(env *testscript.Env) error {
-			env.Setenv("SILENT", silent.Addr().String())
 			env.Setenv("CLOSED", closed)
-			return nil
+			return mute(env)
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"status": status, "await": await, "eventually": eventually, "signal": sendSignal,
 		},
 	})
+}
+
+// mute sets SILENT, the address of a server that never answers. It makes the file
+// asked when somebody connects.
+func mute(env *testscript.Env) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			_ = os.WriteFile(filepath.Join(env.WorkDir, "asked"), nil, 0o644)
+		}
+	}()
+	env.Defer(func() { l.Close(); <-ended })
+	env.Setenv("SILENT", l.Addr().String())
+	return nil
 }
 
 func status(ts *testscript.TestScript, neg bool, args []string) {

@@ -95,6 +95,7 @@ func (p *process) line(t *testing.T, msg string) map[string]any {
 		if json.Unmarshal(p.log.Bytes(), &fields) == nil && fields["msg"] == msg {
 			return fields
 		}
+		t.Log(p.log.Text())
 	}
 	t.Fatalf("the log ended without %q", msg)
 	return nil

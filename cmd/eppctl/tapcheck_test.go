@@ -140,7 +140,7 @@ func checked(t *testing.T, args ...string) (codes []string, r check.Report, code
 		}
 	}
 	if (code == 3) != (len(codes) > 0) || code != 0 && code != 3 {
-		t.Errorf("exit code %d with findings %q", code, codes)
+		t.Errorf("exit code %d with findings %q: %s", code, codes, stderr)
 	}
 	return codes, r, code
 }
@@ -157,7 +157,7 @@ func TestTapCheckFinds(t *testing.T) {
 	full := testdata.Stored(h, nil, 32)
 	digest := bytes.Repeat([]byte{7}, 32)
 	mute := sim.EngineOptions{NoEvents: true}
-	closed := closedPort(t)
+	closed := testdata.Deaf(t)
 	for _, c := range []struct {
 		name   string
 		engine sim.EngineOptions
@@ -290,10 +290,10 @@ func TestTapCheckSources(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = serve.Process.Kill(); _ = serve.Wait() })
 		for end := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
-			if _, _, code := eppctl(t, "tap", "--from", "serve", "--addr", admin, "-q", "-c", "1", "--for", "60s"); code == 0 {
+			if _, stderr, code := eppctl(t, "tap", "--from", "serve", "--addr", admin, "-q", "-c", "1", "--for", "60s"); code == 0 {
 				break
 			} else if code != 4 || time.Now().After(end) { // 4: it does not listen yet
-				t.Fatalf("exit code %d", code)
+				t.Fatalf("exit code %d: %s", code, stderr)
 			}
 		}
 		if _, stderr, code := eppctl(t, "tap", "--check", "--from", "serve", "--addr", admin, "--pod", "nosuch"); code != 2 || !strings.Contains(stderr, "there are: a") {
@@ -338,7 +338,7 @@ func TestTapCheckSources(t *testing.T) {
 		}
 	})
 	t.Run("a dead port", func(t *testing.T) {
-		stdout, stderr, code := eppctl(t, "tap", "--check", "--connect", closedPort(t), "--for", "2s", "--fail-on", "error")
+		stdout, stderr, code := eppctl(t, "tap", "--check", "--connect", testdata.Deaf(t), "--for", "2s", "--fail-on", "error")
 		if code != 3 || !strings.Contains(stderr, "1 FAIL") || strings.Contains(stderr, "try: --fail-on") || strings.Contains(stdout, "ok ") {
 			t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 		}
@@ -384,15 +384,4 @@ while True:
 	if !slices.Equal(codes, []string{"no-token-ids"}) {
 		t.Errorf("codes %q", codes)
 	}
-}
-
-// closedPort is an address at which nothing listens.
-func closedPort(t *testing.T) string {
-	t.Helper()
-	p, err := zmtp.Listen("127.0.0.1:0", zmtp.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Close()
-	return p.Addr()
 }

@@ -76,7 +76,9 @@ func TestTopReadsRecordings(t *testing.T) {
 	if err := r.tap.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	_ = r.tap.Wait()
+	if err := r.tap.Wait(); err != nil {
+		t.Errorf("tap: %v: %s", err, r.said.String())
+	}
 	frames, _ := snapshots(t, "--read", r.file, "-i", "100ms", "--config", r.config)
 	if len(frames) < 2 {
 		t.Fatalf("%d frames", len(frames))
