@@ -67,7 +67,7 @@ func TestCompletionInShells(t *testing.T) {
 			if err := install.Run(); err != nil {
 				t.Fatalf("this test needs %s: %v", shell.needs, err)
 			}
-			x := openTerminal(t, 160, 24, "EPPCTL_CONFIG="+file, "EPPCTL_ADDR="+testdata.Deaf(t), "HOME="+t.TempDir())
+			x := openTerminal(t, 160, 24, "EPPCTL_CONFIG="+file, "EPPCTL_ADDR="+testdata.Deaf(t))
 			x.shows(`[#$]`)
 			// The PATH is set here: a shell may make one of its own when it starts.
 			x.enter("PATH=" + filepath.Dir(eppctl) + ":$PATH " + shell.command)

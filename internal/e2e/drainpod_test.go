@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 )
 
 // A pod that an edit of the configuration drains finishes what it runs and gets
@@ -45,7 +44,7 @@ func TestDrainedPod(t *testing.T) {
 		return err
 	})
 
-	if err := s.Serve.Stop(10 * time.Second); err != nil {
+	if err := s.Serve.Stop(patience); err != nil {
 		t.Fatal(err)
 	}
 	for range 6 {

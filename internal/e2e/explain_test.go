@@ -25,9 +25,7 @@ func TestExplainIsTheDecision(t *testing.T) {
 		s.must(s.call(t.Context(), "POST", "/v1/completions", completion(p, 3)))
 	}
 	for i := range 8 {
-		s.quiet()
-		// The last events and gauges are in; nothing moves from here on.
-		time.Sleep(600 * time.Millisecond)
+		s.settle()
 		body := completion(append(shared[:800:800], prompt(10+i, 400)...), 2)
 		id := uuid.NewString()
 		asked := s.explain(body, id)
@@ -63,6 +61,35 @@ func TestExplainIsTheDecision(t *testing.T) {
 // timeless is an explanation with what fields leaves out of it taken away.
 func timeless(b []byte) []byte {
 	return regexp.MustCompile(`"(at|source)":"[^"]*"|"decide_us":[^,}]*|"[a-z_]*age_ms":(\{[^}]*\}|[^,}]*)`).ReplaceAll(b, nil)
+}
+
+// settle waits until nothing moves any more: no request is under way, all events are
+// in, and the gauges were read since.
+func (s *stack) settle() {
+	s.t.Helper()
+	s.quiet()
+	eventually(s.t, func() error {
+		for _, e := range s.Fleet.Engines {
+			if running, waiting := e.Load(); running+waiting > 0 {
+				return fmt.Errorf("%s has requests", e.Name())
+			}
+		}
+		return nil
+	})
+	idle := time.Now()
+	eventually(s.t, func() error {
+		asked := time.Now()
+		st, err := s.State()
+		for _, p := range st.Pods {
+			if n := s.Fleet.ByName(p.Name).Published(); n > 0 && p.Ranks[0].LastSeq != n-1 {
+				return fmt.Errorf("batch %d of %d from %s is in", p.Ranks[0].LastSeq, n, p.Name)
+			}
+			if read := asked.Add(-time.Duration(p.Telemetry.AgeMs+1) * time.Millisecond); read.Before(idle) {
+				return fmt.Errorf("the gauges of %s were read %v before", p.Name, idle.Sub(read))
+			}
+		}
+		return err
+	})
 }
 
 // fields flattens an explanation into path and value, without what is a time of

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"errors"
+	"math/bits"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -62,15 +64,16 @@ func TestFailingPodIsLeftOut(t *testing.T) {
 			t.Fatalf("served by %s, want %s, which holds the prefix", a.pod(), sick.Name())
 		}
 		broken.Store(true)
-		failed := 0
+		failed, begun := 0, time.Now()
 		for range 40 {
 			if a := ask(); a.err != nil || a.status != http.StatusOK {
 				failed++
 			}
 		}
-		// Five in a row, and a probe if this took a second.
-		if failed < 5 || failed > 7 {
-			t.Errorf("%d of 40 requests failed, want 5 and few probes", failed)
+		// Five in a row, and probes after a second, two more, four more and so on.
+		took := time.Since(begun)
+		if probes := bits.Len(uint(took/time.Second)+1) - 1; failed < 5 || failed > 5+probes {
+			t.Errorf("%d of 40 requests failed within %v, want 5 and at most %d probes", failed, took, probes)
 		}
 		broken.Store(false)
 		eventually(t, func() error {

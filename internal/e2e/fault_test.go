@@ -113,13 +113,10 @@ func TestKilledPodLosesOnlyWhatItServed(t *testing.T) {
 			s := start(t, setup{fleet: sim.FleetOptions{Engines: 4, Engine: sim.EngineOptions{Kind: kind, Speedup: 2}}})
 			var begun, accepted []string
 			outcomes := s.load(t, 11, func() {
-				for range 1000 { // turns come with pauses: kill one that has some
-					if running, waiting := s.busiest().Load(); running+waiting > 0 {
-						break
-					}
-					time.Sleep(time.Millisecond)
-				}
-				begun, accepted = s.busiest().Kill()
+				hot := s.busiest()
+				hot.SetSlow(100) // turns come with pauses: what it gets now it has when it is killed
+				s.awaitRequest(hot)
+				begun, accepted = hot.Kill()
 			})
 			if len(accepted) == 0 {
 				t.Error("the killed pod had nothing to do: the test shows nothing")
@@ -136,6 +133,16 @@ func TestKilledPodLosesOnlyWhatItServed(t *testing.T) {
 			}
 			t.Logf("%d turns, %d lost, the killed pod was answering %d of %d it had", len(outcomes), lost, len(begun), len(accepted))
 		})
+	}
+}
+
+// awaitRequest returns when an engine has a request, or with the test.
+func (s *stack) awaitRequest(e *sim.Engine) {
+	for s.t.Context().Err() == nil {
+		if running, waiting := e.Load(); running+waiting > 0 {
+			return
+		}
+		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -229,7 +236,10 @@ func TestPickedPodIsGone(t *testing.T) {
 					picked.Kill()
 				} else {
 					picked.SetSlow(1000)
-					time.AfterFunc(300*time.Millisecond, func() { picked.Kill() })
+					go func() {
+						s.awaitRequest(picked)
+						picked.Kill()
+					}()
 				}
 				a := s.must(s.call(t.Context(), "POST", "/v1/completions", completion(p, 1), "x-request-id", id))
 				if c := s.pickOf(id); c.Pick.Pod != picked.Name() {

@@ -87,12 +87,15 @@ func start(t *testing.T, o setup) *stack {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		// 0 after a drain, -1 after a kill; a race build that saw a race ends with 66.
+		tail := 4096
+		// 0 after a drain, -1 after a kill; a race build that saw a race ends with 66, and
+		// told of it when it saw it.
 		if code := s.Serve.ExitCode(); code > 0 {
 			t.Errorf("serve ended with code %d", code)
+			tail = 1 << 20
 		}
 		if t.Failed() {
-			t.Logf("end of serve's log:\n%s", s.Serve.Tail(4096))
+			t.Logf("end of serve's log:\n%s", s.Serve.Tail(tail))
 			t.Logf("end of Envoy's log:\n%s", s.Envoy.Tail(2048))
 		}
 	})
@@ -127,7 +130,7 @@ func (s *stack) beside(edit func(string) string) *stack {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() {
-		if err := p.Stop(10 * time.Second); err != nil {
+		if err := p.Stop(patience); err != nil {
 			s.t.Error(err)
 		}
 		if s.t.Failed() {

@@ -189,14 +189,16 @@ func TestParityByGenerating(t *testing.T) {
 // ids.
 func TestParityOfOtherEvents(t *testing.T) {
 	s := start(t, withModel(t, "messages", true))
-	for i := range 24 {
-		s.must(s.call(t.Context(), "POST", "/v1/chat/completions", chatOf(i)))
-		if s.parity().State == "failed" {
-			break
+	sent := 0
+	p := s.becomes("failed", func(p *view.Parity) bool {
+		if p.State == "failed" {
+			return true
 		}
+		s.must(s.call(t.Context(), "POST", "/v1/chat/completions", chatOf(sent)))
+		sent++
 		time.Sleep(300 * time.Millisecond) // no more than a few are watched at a time
-	}
-	p := s.becomes("failed", func(p *view.Parity) bool { return p.State == "failed" })
+		return false
+	})
 	if p.Why != "parity-events-differ" || p.Requests.Differs < 3 || p.Requests.Equal > 0 {
 		t.Errorf("%+v", p)
 	}

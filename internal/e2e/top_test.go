@@ -23,7 +23,8 @@ type terminal struct {
 	socket string
 }
 
-// openTerminal starts a shell on a terminal of w columns and h lines.
+// openTerminal starts a shell on a terminal of w columns and h lines. Its home is not one
+// of t's folders: a shell may still write its history there when the terminal has gone.
 func openTerminal(t *testing.T, w, h int, env ...string) *terminal {
 	t.Helper()
 	path, err := exec.Command("../../scripts/tmux.sh").Output()
@@ -36,11 +37,15 @@ func openTerminal(t *testing.T, w, h int, env ...string) *terminal {
 	}
 	x := &terminal{t, string(bytes.TrimSpace(path)), filepath.Join(dir, "s")}
 	args := []string{"-f", "/dev/null", "new-session", "-d", "-x", fmt.Sprint(w), "-y", fmt.Sprint(h)}
-	for _, e := range append(env, "PS1=$ ", "LC_ALL=C.UTF-8") {
+	for _, e := range append(env, "HOME="+dir, "PS1=$ ", "LC_ALL=C.UTF-8") {
 		args = append(args, "-e", e)
 	}
 	x.run(append(args, "sh")...)
 	t.Cleanup(func() {
+		x.t = t
+		if t.Failed() {
+			t.Logf("all that the terminal has shown:\n%s", x.run("capture-pane", "-p", "-S", "-"))
+		}
 		x.run("kill-server")
 		os.RemoveAll(dir)
 	})

@@ -162,9 +162,8 @@ func (e *Engine) run() {
 		case <-gate:
 		}
 		e.mu.Lock()
-		events := e.sched.finish()
+		e.publish(e.sched.finish()) // who sees it idle finds all published
 		e.mu.Unlock()
-		e.publish(events)
 	}
 }
 

@@ -51,6 +51,12 @@ func (p *publisher) send(events []kvEvent) {
 	p.seq++
 }
 
+func (p *publisher) sent() uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.seq
+}
+
 func (p *publisher) close() {
 	p.live.Close()
 	p.replay.Close()
@@ -72,6 +78,14 @@ func (e *Engine) EventsEndpoint() string {
 		return ""
 	}
 	return "tcp://" + e.pub.live.Addr()
+}
+
+// Published counts the batches of events so far.
+func (e *Engine) Published() uint64 {
+	if e.pub == nil {
+		return 0
+	}
+	return e.pub.sent()
 }
 
 // ReplayEndpoint is where history can be asked for; "" without events.

@@ -43,7 +43,7 @@ type Stack struct {
 	envoyAdmin string
 }
 
-// patience is how long a process may take to get ready on a busy machine.
+// patience is how long a process may take to get ready, or to end, on a busy machine.
 const patience = time.Minute
 
 // StartStack starts the picker and Envoy over a running fleet and waits until
@@ -135,7 +135,7 @@ func (s *Stack) Close() error {
 	var errs []error
 	for _, p := range []*Process{s.Envoy, s.Serve} {
 		if p != nil {
-			errs = append(errs, p.Stop(10*time.Second))
+			errs = append(errs, p.Stop(patience))
 		}
 	}
 	return errors.Join(errs...)
@@ -161,8 +161,11 @@ type State struct {
 			// because an event says so.
 			Expected int `json:"expected_prompts"`
 		}
-		Telemetry struct{ State string }
-		Load      struct {
+		Telemetry struct {
+			State string
+			AgeMs int64 `json:"age_ms"`
+		}
+		Load struct {
 			InFlight int `json:"in_flight"`
 		}
 	}
