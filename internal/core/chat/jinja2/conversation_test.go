@@ -13,19 +13,25 @@ import (
 	"github.com/eppctl/eppctl/internal/testdata"
 )
 
-// openTemplates are the names of all chat templates at hand: 13 of the oracle,
-// and what else the library's module brings.
+// openTemplates are the names of all chat templates at hand: 13 of the oracle, what
+// else the library's module brings, and those of an extra folder.
 func openTemplates(tb testing.TB) []string {
 	tb.Helper()
-	files, err := filepath.Glob(filepath.Join(testdata.TemplateModule(), "*.jinja"))
-	if err != nil || len(files) < 12 {
-		tb.Fatalf("%d templates in the module github.com/ardanlabs/jinja: %v", len(files), err)
+	var names []string
+	for _, dir := range append(testdata.Dirs(tb, "templates"), testdata.TemplateModule()) {
+		files, err := filepath.Glob(filepath.Join(dir, "*.jinja"))
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, f := range files {
+			names = append(names, strings.TrimSuffix(filepath.Base(f), ".jinja"))
+		}
 	}
-	names := []string{"npm-qwen3"}
-	for _, f := range files {
-		names = append(names, strings.TrimSuffix(filepath.Base(f), ".jinja"))
+	if len(names) < 20 {
+		tb.Fatalf("%d templates: the module github.com/ardanlabs/jinja is not there", len(names))
 	}
-	return names
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // TestConversationsAgainstPython renders random conversations with every open
@@ -35,13 +41,15 @@ func TestConversationsAgainstPython(t *testing.T) {
 	p := startPython(t)
 	names := openTemplates(t)
 	g := &conversation{rand.New(rand.NewPCG(7, 20261129))}
-	counts, reasons := map[verdict]int{}, map[string]int{}
+	counts, reasons, rendered := map[verdict]int{}, map[string]int{}, map[string]bool{}
 	const each = 60
 	for range each {
 		vars := g.vars()
 		for _, name := range names {
 			v, text := against(t, p, testdata.Template(t, name), vars)
-			counts[v]++
+			if counts[v]++; v == same {
+				rendered[name] = true
+			}
 			if v == skipped {
 				reasons[name+": "+text]++
 			}
@@ -53,7 +61,7 @@ func TestConversationsAgainstPython(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d renders of %d templates: %d the same as Python, %d raise in both, %d not supported: %v", each*len(names), len(names), counts[same], counts[raised], counts[skipped], reasons)
+	t.Logf("%d renders of %d templates, %d of which give text: %d the same as Python, %d raise in both, %d not supported: %v", each*len(names), len(names), len(rendered), counts[same], counts[raised], counts[skipped], reasons)
 	if counts[skipped] > 0 {
 		t.Errorf("%d renders not supported: %v", counts[skipped], reasons)
 	}
@@ -114,6 +122,22 @@ func (g *conversation) vars() []byte {
 	if g.chance(20) {
 		v.set("reasoning_effort", g.pick("low", "medium", "high", "none", "max"))
 	}
+	// What single templates ask for.
+	for _, name := range []string{"tools_in_user_message", "keep_past_thinking", "truncate_history_thinking", "xml_tools", "builtin_tools", "python_tools", "date_string", "thinking_budget"} {
+		if !g.chance(5) {
+			continue
+		}
+		switch {
+		case strings.HasSuffix(name, "_tools"):
+			v.set(name, []any{g.pick("brave_search", "code_interpreter")})
+		case name == "date_string":
+			v.set(name, "30 Nov 2026")
+		case name == "thinking_budget":
+			v.set(name, g.IntN(3)*512)
+		default:
+			v.set(name, g.chance(50))
+		}
+	}
 	if g.chance(10) {
 		v.set("documents", []any{(&object{}).set("title", g.text()).set("text", g.text())})
 	}
@@ -129,7 +153,37 @@ func (g *conversation) text() string {
 	return strings.Join(parts, " ")
 }
 
+// tidy is a conversation as every template takes it: turns of text.
+func (g *conversation) tidy() []any {
+	out := []any{}
+	say := func(role string) *object {
+		m := (&object{}).set("role", role).set("content", g.text())
+		out = append(out, m)
+		return m
+	}
+	if g.chance(50) {
+		say("system")
+	}
+	for turn := range 1 + g.IntN(4) {
+		if turn > 0 {
+			m := say("assistant")
+			if g.chance(30) {
+				m.set("reasoning_content", g.text())
+			}
+		}
+		say("user")
+		if g.chance(25) {
+			say("assistant").set("tool_calls", g.calls()[:1])
+			say("tool").set("tool_call_id", "call_10").set("name", "get_weather")
+		}
+	}
+	return out
+}
+
 func (g *conversation) messages() []any {
+	if g.chance(40) {
+		return g.tidy()
+	}
 	out := []any{}
 	if g.chance(50) {
 		out = append(out, g.message(g.pick("system", "system", "developer")))

@@ -303,6 +303,10 @@ func (e *emitter) arguments(a *syntax.Arguments) {
 }
 
 func (e *emitter) callExpr(n *syntax.Call) {
+	if n.DynArgs != nil {
+		e.spread(n)
+		return
+	}
 	switch fn := n.Node.(type) {
 	case *syntax.Name:
 		if e.ofLoop(fn) && len(n.Args) == 1 && len(n.Kwargs) == 0 {

@@ -39,6 +39,12 @@ var guards = map[string]function{
 		items, err := r.items(args[0])
 		return List(items), err
 	},
+	"many": func(_ *render, args []Value, _ map[string]Value) (Value, error) {
+		if !args[0].IsList() {
+			return undefined, &Unsupported{"a call with *arguments of what is no list"}
+		}
+		return Int(int64(args[0].AsList().Len())), nil
+	},
 	"pairs": func(r *render, args []Value, _ map[string]Value) (Value, error) {
 		items, err := r.items(args[0])
 		for i := 0; err == nil && i < len(items); i++ {
