@@ -92,6 +92,63 @@ func TestChoice(t *testing.T) {
 	}
 }
 
+// TestOwnEncoders: whatever of a model's files names one whose chats engines encode in
+// code of their own, none is rendered from a template that lies beside them, and the ids
+// of texts are made all the same.
+func TestOwnEncoders(t *testing.T) {
+	tiny := with(tinyFiles(t), map[string][]byte{"chat_template.jinja": []byte("{{ messages }}")})
+	sp, tekken := vocab(t, "mistral_instruct_v3.model"), vocab(t, "tekken_240911.json")
+	says := func(config string) map[string][]byte {
+		return with(tiny, map[string][]byte{"config.json": []byte(config)})
+	}
+	for name, c := range map[string]struct {
+		files map[string][]byte
+		mode  string
+		why   string
+	}{
+		"gpt-oss, by its type":           {says(`{"model_type":"gpt_oss"}`), "", "Harmony"},
+		"gpt-oss, by its architecture":   {says(`{"architectures":["GptOssForCausalLM"]}`), "", "Harmony"},
+		"gpt-oss, whatever its mode":     {says(`{"model_type":"gpt_oss"}`), "hf", "Harmony"},
+		"Mistral, by the mode":           {says(`{"model_type":"mistral"}`), "mistral", "no tokenizer file"},
+		"Mistral, by tekken.json":        {with(tiny, map[string][]byte{"tekken.json": tekken}), "", "mistral-common"},
+		"Mistral, tekken.json alone":     {map[string][]byte{"tekken.json": tekken}, "", "mistral-common"},
+		"Mistral, its older file alone":  {map[string][]byte{"tokenizer.model.v3": sp}, "", "mistral-common"},
+		"Mistral, with a template":       {map[string][]byte{"tekken.json": tekken, "chat_template.jinja": []byte("{{ messages }}")}, "", "mistral-common"},
+		"DeepSeek V3.2":                  {says(`{"model_type":"deepseek_v32","architectures":["DeepseekV32ForCausalLM"]}`), "", "DeepSeek's own encoder"},
+		"DeepSeek V3.2, by its type":     {says(`{"model_type":"deepseek_v32"}`), "", "DeepSeek's own encoder"},
+		"DeepSeek V3.2, by the mode":     {says(`{"model_type":"deepseek_v3","architectures":["DeepseekV3ForCausalLM"]}`), "deepseek_v32", "DeepSeek's own encoder"},
+		"DeepSeek V4":                    {says(`{"architectures":["DeepseekV4ForCausalLM"]}`), "auto", "DeepSeek's own encoder"},
+		"DeepSeek V4, by its type":       {says(`{"model_type":"deepseek_v4"}`), "", "DeepSeek's own encoder"},
+		"DeepSeek V4.1":                  {says(`{"architectures":["DeepseekV41ForCausalLM"]}`), "", "DeepSeek's own encoder"},
+		"Kimi K3":                        {says(`{"architectures":["KimiK3ForConditionalGeneration"]}`), "", "Kimi's own encoder"},
+		"Kimi K3, by its type":           {says(`{"model_type":"kimi_k3"}`), "", "Kimi's own encoder"},
+		"Kimi-Audio":                     {says(`{"architectures":["MoonshotKimiaForCausalLM"]}`), "", "Kimi-Audio"},
+		"a mode that nobody knows":       {tiny, "deepseek_v9", "not known here"},
+		"DeepSeek V3 is rendered":        {says(`{"model_type":"deepseek_v3","architectures":["DeepseekV3ForCausalLM"]}`), "", ""},
+		"DeepSeek V4 told to be is, too": {says(`{"architectures":["DeepseekV4ForCausalLM"]}`), "hf", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, err := folder(t, c.files).Load(Options{TokenizerMode: c.mode})
+			if err != nil {
+				if c.why == "" || !strings.Contains(err.Error(), c.why) {
+					t.Error(err)
+				}
+				return
+			}
+			if (m.Identity.NoChat != "") != (c.why != "") || !strings.Contains(m.Identity.NoChat, c.why) {
+				t.Errorf("why chats are not rendered: %q, want %q", m.Identity.NoChat, c.why)
+			}
+			body := []byte(`{"messages":[{"role":"user","content":"hello"}],"prompt":"hello"}`)
+			if _, err := m.Encode(t.Context(), tokenizer.Text{Shape: tokenizer.Chat, Body: body}); errors.Is(err, encode.ErrNoChat) != (c.why != "") {
+				t.Errorf("chat: %v", err)
+			}
+			if e, err := m.Encode(t.Context(), tokenizer.Text{Shape: tokenizer.Completion, Body: body}); err != nil || len(e.IDs) == 0 {
+				t.Errorf("text: %v", err)
+			}
+		})
+	}
+}
+
 // An unknown pattern is a slow splitter, and told.
 func TestRegexSplit(t *testing.T) {
 	files := tinyFiles(t)

@@ -171,6 +171,13 @@ func TestProviders(t *testing.T) {
 		return `{"model_type":"gpt_oss","architectures":["GptOssForCausalLM"]}`
 	}})
 	deepseek := modelFolder(t, map[string]func(string) string{"config.json": func(string) string { return `{"architectures":["DeepseekV4ForCausalLM"]}` }})
+	byType := func(name string) string {
+		return modelFolder(t, map[string]func(string) string{"config.json": func(string) string { return `{"model_type":"` + name + `"}` }})
+	}
+	mistral := modelFolder(t, nil)
+	if err := os.WriteFile(filepath.Join(mistral, "tekken.json"), testdata.Gunzip(t, filepath.Join(testdata.Dirs(t, "tokenizer")[0], "vocab", "tekken_240911.json.gz")), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	offers := map[string]string{chatRender: `{"token_ids":[1]}`, completionRender: `[{"token_ids":[2]}]`, "/tokenize": `{"tokens":[3],"count":1}`}
 	only := func(path string) map[string]string { return map[string]string{path: offers[path]} }
 	const (
@@ -201,6 +208,12 @@ func TestProviders(t *testing.T) {
 		{"gpt-oss by template is refused", Tokenizer{Source: harmony, Chat: "native"}, offers, "render: " + unused, natively, ""},
 		{"DeepSeek V4", Tokenizer{Source: deepseek}, offers, "render: " + unused, natively, ""},
 		{"DeepSeek V4 with --tokenizer-mode hf", Tokenizer{Source: deepseek, Chat: "native"}, offers, natively, natively, ""},
+		{"DeepSeek V4, no render", Tokenizer{Source: deepseek}, only("/tokenize"), "tokenize: " + unused + ", " + noRender, natively, ""},
+		{"DeepSeek V3.2 by its type, nobody", Tokenizer{Source: byType("deepseek_v32")}, nil, ": " + unused + ", " + noRender + ", " + noTokenize, natively, reason.TemplateUnused},
+		{"Kimi K3 by its type, no render", Tokenizer{Source: byType("kimi_k3")}, only("/tokenize"), "tokenize: " + unused + ", " + noRender, natively, ""},
+		{"Mistral by tekken.json, render", Tokenizer{Source: mistral}, offers, "render: " + unused, natively, ""},
+		{"Mistral by tekken.json, nobody", Tokenizer{Source: mistral}, nil, ": " + unused + ", " + noRender + ", " + noTokenize, natively, reason.TemplateUnused},
+		{"Mistral with --tokenizer-mode hf", Tokenizer{Source: mistral, Mode: "hf"}, offers, natively, natively, ""},
 		{"the engine's mode", Tokenizer{Source: whole, Mode: "deepseek_v32"}, offers, "render: " + unused, natively, ""},
 		{"chats by render", Tokenizer{Source: whole, Chat: "render"}, offers, "render: " + unused, natively, ""},
 		{"chats by tokenize", Tokenizer{Source: whole, Chat: "tokenize"}, offers, "tokenize: " + unused + ", render template-not-used", natively, ""},

@@ -1,6 +1,10 @@
 package chat
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/eppctl/eppctl/internal/core/chat/jinja2/syntax"
+)
 
 // Engine is whose preparation of a chat is reproduced.
 type Engine uint8
@@ -49,6 +53,14 @@ var autoModes = map[string]string{
 	"InklingForConditionalGeneration":    "inkling",
 }
 
+// autoTypes are the same by model_type, for a config.json that names no architecture.
+var autoTypes = map[string]string{
+	"deepseek_v32": "deepseek_v32",
+	"deepseek_v4":  "deepseek_v4",
+	"deepseek_v41": "deepseek_v41",
+	"kimi_k3":      "kimi_k3",
+}
+
 // Bypass says why an engine does not render the model's chats from its Jinja
 // template, "" when it does. A template in the repository proves nothing.
 func (m Model) Bypass() string {
@@ -57,6 +69,7 @@ func (m Model) Bypass() string {
 	}
 	mode := m.TokenizerMode
 	if mode == "" || mode == "auto" {
+		mode = autoTypes[m.Type]
 		for _, a := range m.Architectures {
 			if own := autoModes[a]; own != "" {
 				mode = own
@@ -74,4 +87,23 @@ func (m Model) Bypass() string {
 		return why
 	}
 	return "the tokenizer mode is not known here"
+}
+
+// toolsVariable is what the tokenizer of Kimi-K2.5, which is code of its repository, gives
+// the template instead of tools: their declarations in TypeScript.
+const toolsVariable = "tools_ts_str"
+
+// BypassWithTools says why the engine's prompt for a chat with tools has text in it that
+// the template is given by code of the model's repository, "" when it has not. tree is the
+// template's.
+func (m Model) BypassWithTools(tree []syntax.Node) string {
+	needs := m.Type == "kimi_k25" || slices.Contains(m.Architectures, "KimiK25ForConditionalGeneration")
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		needs = needs || isVariable(n, toolsVariable)
+		return !needs
+	})
+	if needs {
+		return "code of the model's repository writes the tools, not the template"
+	}
+	return ""
 }

@@ -51,6 +51,7 @@ type template struct {
 	source string
 	code   *jinja2.Template
 	format Format
+	tools  string // why chats with tools are not rendered with it
 	err    error
 }
 
@@ -91,8 +92,11 @@ func (r *Renderer) template(tools bool) (*template, error) {
 	t := r.templates[name]
 	if t == nil {
 		t = &template{source: source, format: r.options.ContentFormat}
-		if t.code, t.err = jinja2.Compile(source); t.err == nil && t.format == AutoFormat {
-			t.format = detectFormat(t.code.Tree())
+		if t.code, t.err = jinja2.Compile(source); t.err == nil {
+			t.tools = r.options.Model.BypassWithTools(t.code.Tree())
+			if t.format == AutoFormat {
+				t.format = detectFormat(t.code.Tree())
+			}
 		}
 		r.templates[name] = t
 	}
@@ -156,6 +160,9 @@ func (r *Renderer) render(ctx context.Context, req *request, warnings []Warning,
 	t, err := r.template(!req.tools.IsNone())
 	if err != nil {
 		return nil, err
+	}
+	if t.tools != "" && !req.tools.IsNone() {
+		return nil, unrenderable(t.tools)
 	}
 	p := &preparation{format: t.format, warnings: warnings}
 	messages, err := r.prepare(p, req, t)

@@ -232,6 +232,9 @@ func TestBypass(t *testing.T) {
 		{Type: "gpt_oss"}, {Architectures: []string{"GptOssForCausalLM"}}, {TokenizerMode: "mistral"}, {MistralFormat: true}, {TokenizerMode: "auto", MistralFormat: true},
 		{TokenizerMode: "deepseek_v32"}, {Architectures: []string{"DeepseekV32ForCausalLM"}}, {TokenizerMode: "deepseek_v4"}, {Architectures: []string{"DeepseekV4ForCausalLM"}},
 		{Architectures: []string{"KimiK3ForConditionalGeneration"}}, {TokenizerMode: "kimi_audio"}, {TokenizerMode: "something new"},
+		{Type: "deepseek_v32"}, {Type: "deepseek_v4"}, {Type: "deepseek_v41"}, {Type: "kimi_k3"}, {Architectures: []string{"DeepseekV41ForCausalLM"}},
+		{Architectures: []string{"DeepseekV4ForConditionalGeneration"}}, {Architectures: []string{"MoonshotKimiaForCausalLM"}}, {Architectures: []string{"InklingForCausalLM"}},
+		{Architectures: []string{"Other", "DeepseekV32ForCausalLM"}}, {Type: "deepseek_v3", Architectures: []string{"DeepseekV32ForCausalLM"}},
 	} {
 		_, err := New(Files{ChatTemplate: []byte(plain)}, Options{Model: m})
 		if u := new(Unrenderable); !errors.As(err, &u) || u.Reason == "" {
@@ -242,6 +245,32 @@ func TestBypass(t *testing.T) {
 		if why := m.Bypass(); why != "" {
 			t.Errorf("%+v: %s", m, why)
 		}
+	}
+}
+
+// TestBypassWithTools: Kimi-K2.5's own code writes the tools of a chat, and a template
+// that wants them so is one of its family, whatever the model is called. Chats without
+// tools are rendered.
+func TestBypassWithTools(t *testing.T) {
+	const wants = "{% if tools %}{% if tools_ts_str %}{{ tools_ts_str }}{% else %}{{ tools|tojson }}{% endif %}{% endif %}{{ messages[0].content }}"
+	for name, tc := range map[string]struct {
+		template string
+		model    Model
+		bypass   bool
+	}{
+		"by the template":     {wants, Model{}, true},
+		"by the type":         {plain, Model{Type: "kimi_k25"}, true},
+		"by the architecture": {plain, Model{Architectures: []string{"KimiK25ForConditionalGeneration"}}, true},
+		"Kimi-K2":             {plain, Model{Type: "kimi_k2"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := renderer(t, tc.template, Options{Model: tc.model})
+			mustRender(t, r, `{"messages":[{"role":"user","content":"q"}]}`)
+			_, err := r.Render(t.Context(), []byte(`{"messages":[{"role":"user","content":"q"}],"tools":[{"type":"function","function":{"name":"f"}}]}`), time.Time{})
+			if u := new(Unrenderable); errors.As(err, &u) != tc.bypass || !tc.bypass && err != nil {
+				t.Errorf("with tools: %v", err)
+			}
+		})
 	}
 }
 
