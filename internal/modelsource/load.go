@@ -48,7 +48,7 @@ type Identity struct {
 	Split      string // name of the hand-written splitter; "regex" = a slow one from the file's pattern
 	Files      []File // all files that were read, by name
 	Digest     string // SHA-256 over the names and hashes of Files
-	Template   string // file that the chat template comes from; "option" = Options.Template or the file of it
+	Template   string // file that the chat template comes from; "option" = Options.Template or the file of it, "encoder MODE" = none, but code of ours
 	Override   string // SHA-256 of Options.TemplateFile, "" = none
 	NoChat     string // why chats are not rendered
 	Doubt      string // why these ids may not be the engine's
@@ -112,6 +112,8 @@ func (p *Place) Load(o Options) (*Model, error) {
 	})
 	if eo.NoChat != nil {
 		eo.Chat, id.NoChat = nil, eo.NoChat.Error()
+	} else if id.Template = eo.Chat.Encoder(); id.Template != "" {
+		id.Template = "encoder " + id.Template
 	} else {
 		id.Template = c.template(o.Template)
 	}

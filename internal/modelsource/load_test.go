@@ -93,8 +93,8 @@ func TestChoice(t *testing.T) {
 }
 
 // TestOwnEncoders: whatever of a model's files names one whose chats engines encode in
-// code of their own, none is rendered from a template that lies beside them, and the ids
-// of texts are made all the same.
+// code of their own, none is rendered from a template that lies beside them: some by an
+// encoder of ours, named, and the others not at all. The ids of texts are made all the same.
 func TestOwnEncoders(t *testing.T) {
 	tiny := with(tinyFiles(t), map[string][]byte{"chat_template.jinja": []byte("{{ messages }}")})
 	sp, tekken := vocab(t, "mistral_instruct_v3.model"), vocab(t, "tekken_240911.json")
@@ -114,9 +114,9 @@ func TestOwnEncoders(t *testing.T) {
 		"Mistral, tekken.json alone":     {map[string][]byte{"tekken.json": tekken}, "", "mistral-common"},
 		"Mistral, its older file alone":  {map[string][]byte{"tokenizer.model.v3": sp}, "", "mistral-common"},
 		"Mistral, with a template":       {map[string][]byte{"tekken.json": tekken, "chat_template.jinja": []byte("{{ messages }}")}, "", "mistral-common"},
-		"DeepSeek V3.2":                  {says(`{"model_type":"deepseek_v32","architectures":["DeepseekV32ForCausalLM"]}`), "", "DeepSeek's own encoder"},
-		"DeepSeek V3.2, by its type":     {says(`{"model_type":"deepseek_v32"}`), "", "DeepSeek's own encoder"},
-		"DeepSeek V3.2, by the mode":     {says(`{"model_type":"deepseek_v3","architectures":["DeepseekV3ForCausalLM"]}`), "deepseek_v32", "DeepSeek's own encoder"},
+		"DeepSeek V3.2":                  {says(`{"model_type":"deepseek_v32","architectures":["DeepseekV32ForCausalLM"]}`), "", ""},
+		"DeepSeek V3.2, by its type":     {says(`{"model_type":"deepseek_v32"}`), "", ""},
+		"DeepSeek V3.2, by the mode":     {says(`{"model_type":"deepseek_v3","architectures":["DeepseekV3ForCausalLM"]}`), "deepseek_v32", ""},
 		"DeepSeek V4":                    {says(`{"architectures":["DeepseekV4ForCausalLM"]}`), "auto", "DeepSeek's own encoder"},
 		"DeepSeek V4, by its type":       {says(`{"model_type":"deepseek_v4"}`), "", "DeepSeek's own encoder"},
 		"DeepSeek V4.1":                  {says(`{"architectures":["DeepseekV41ForCausalLM"]}`), "", "DeepSeek's own encoder"},
@@ -137,6 +137,9 @@ func TestOwnEncoders(t *testing.T) {
 			}
 			if (m.Identity.NoChat != "") != (c.why != "") || !strings.Contains(m.Identity.NoChat, c.why) {
 				t.Errorf("why chats are not rendered: %q, want %q", m.Identity.NoChat, c.why)
+			}
+			if own := strings.HasPrefix(name, "DeepSeek V3.2"); own != (m.Identity.Template == "encoder deepseek_v32") {
+				t.Errorf("rendered by %q", m.Identity.Template)
 			}
 			body := []byte(`{"messages":[{"role":"user","content":"hello"}],"prompt":"hello"}`)
 			if _, err := m.Encode(t.Context(), tokenizer.Text{Shape: tokenizer.Chat, Body: body}); errors.Is(err, encode.ErrNoChat) != (c.why != "") {

@@ -3,6 +3,7 @@ package chat
 import (
 	"slices"
 
+	"github.com/eppctl/eppctl/internal/core/chat/jinja2"
 	"github.com/eppctl/eppctl/internal/core/chat/jinja2/syntax"
 )
 
@@ -61,12 +62,14 @@ var autoTypes = map[string]string{
 	"kimi_k3":      "kimi_k3",
 }
 
-// Bypass says why an engine does not render the model's chats from its Jinja
-// template, "" when it does. A template in the repository proves nothing.
-func (m Model) Bypass() string {
-	if m.Type == "gpt_oss" || slices.Contains(m.Architectures, "GptOssForCausalLM") {
-		return "the engine uses the Harmony encoding, not the template"
-	}
+// harmony tells the models whose chats vLLM encodes in the Harmony format, whatever its
+// mode.
+func (m Model) harmony() bool {
+	return m.Type == "gpt_oss" || slices.Contains(m.Architectures, "GptOssForCausalLM")
+}
+
+// mode is the tokenizer mode that an engine takes for the model.
+func (m Model) mode() string {
 	mode := m.TokenizerMode
 	if mode == "" || mode == "auto" {
 		mode = autoTypes[m.Type]
@@ -79,6 +82,16 @@ func (m Model) Bypass() string {
 			mode = "mistral"
 		}
 	}
+	return mode
+}
+
+// Bypass says why an engine does not render the model's chats from its Jinja
+// template, "" when it does. A template in the repository proves nothing.
+func (m Model) Bypass() string {
+	if m.harmony() {
+		return "the engine uses the Harmony encoding, not the template"
+	}
+	mode := m.mode()
 	switch mode {
 	case "", "auto", "hf", "slow":
 		return ""
@@ -87,6 +100,24 @@ func (m Model) Bypass() string {
 		return why
 	}
 	return "the tokenizer mode is not known here"
+}
+
+// encoder writes the prompt of prepared messages in an engine's own code's stead. vars are
+// what a template would be given.
+type encoder func(messages []jinja2.Value, vars map[string]jinja2.Value) (string, error)
+
+// encoders are those that are built here, by tokenizer mode. They are vLLM's.
+var encoders = map[string]encoder{
+	"deepseek_v32": encodeDeepSeekV32,
+}
+
+// encoder is the name of the one that stands for the engine's own code, "" = there is
+// none here.
+func (o Options) encoder() string {
+	if mode := o.Model.mode(); o.Engine == VLLM && !o.Model.harmony() && encoders[mode] != nil {
+		return mode
+	}
+	return ""
 }
 
 // toolsVariable is what the tokenizer of Kimi-K2.5, which is code of its repository, gives

@@ -37,6 +37,7 @@ type Renderer struct {
 	options  Options
 	files    *repository
 	defaults jinja2.Value // of Options.Kwargs; read only
+	own      string       // the encoder that is taken instead of a template; "" = none
 
 	mu        sync.Mutex
 	templates map[string]*template // compiled, by the name choose gives
@@ -59,10 +60,11 @@ type template struct {
 // is an *Unrenderable when chats of this model are not rendered from a template
 // here, a *Rejected when the engine cannot use the template either.
 func New(files Files, o Options) (*Renderer, error) {
-	if why := o.Model.Bypass(); why != "" {
+	own := o.encoder()
+	if why := o.Model.Bypass(); why != "" && own == "" {
 		return nil, unrenderable(why)
 	}
-	r := &Renderer{options: o, templates: map[string]*template{}, defaults: jinja2.Dict()}
+	r := &Renderer{own: own, options: o, templates: map[string]*template{}, defaults: jinja2.Dict()}
 	var err error
 	if r.files, err = files.read(); err != nil {
 		return nil, err
@@ -75,11 +77,18 @@ func New(files Files, o Options) (*Renderer, error) {
 			return nil, fmt.Errorf("default chat template kwargs: not a JSON object")
 		}
 	}
+	if own != "" {
+		return r, nil
+	}
 	if _, err := r.template(false); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
+
+// Encoder names the code that stands for the engine's own where that does not render
+// chats from a template, by the engine's tokenizer mode; "" = there is a template.
+func (r *Renderer) Encoder() string { return r.own }
 
 // template is the one for a request, compiled once.
 func (r *Renderer) template(tools bool) (*template, error) {
@@ -109,6 +118,9 @@ func (r *Renderer) template(tools bool) (*template, error) {
 // ContentFormat is how contents are passed to the template of requests without
 // or with tools.
 func (r *Renderer) ContentFormat(tools bool) (Format, error) {
+	if r.own != "" {
+		return StringFormat, nil
+	}
 	t, err := r.template(tools)
 	if err != nil {
 		return AutoFormat, err
@@ -138,6 +150,9 @@ func (r *Renderer) Render(ctx context.Context, body []byte, now time.Time) (*Pro
 
 // RenderAPI is Render for a request of the given form.
 func (r *Renderer) RenderAPI(ctx context.Context, api API, body []byte, now time.Time) (*Prompt, error) {
+	if r.own != "" && api != Completions {
+		return nil, unrenderable("what the engine makes of this form for a model without a template is not known")
+	}
 	c := converter{
 		engine:      r.options.Engine,
 		systemFirst: func() (bool, error) { return r.systemFirst(ctx, now) },
@@ -156,6 +171,9 @@ func (r *Renderer) render(ctx context.Context, req *request, warnings []Warning,
 	}
 	if r.options.DropToolsOnNone && isText(req.choice, "none") {
 		req.tools = jinja2.None()
+	}
+	if r.own != "" {
+		return r.encode(req)
 	}
 	t, err := r.template(!req.tools.IsNone())
 	if err != nil {
@@ -200,6 +218,31 @@ func (r *Renderer) render(ctx context.Context, req *request, warnings []Warning,
 			return nil, err
 		}
 	}
+	if reasoningMissing(req.messages, prompt.Text) {
+		p.warn(ReasoningLeftOut)
+	}
+	prompt.Warnings = p.warnings
+	return prompt, nil
+}
+
+// encode is render without a template. Contents are text for every encoder.
+func (r *Renderer) encode(req *request) (*Prompt, error) {
+	if req.goesOn {
+		return nil, unrenderable("continue_final_message for a model without a template")
+	}
+	p := &preparation{format: StringFormat}
+	messages, err := p.prepare(req.messages)
+	if err != nil {
+		return nil, err
+	}
+	if p.media != nil {
+		return nil, unrenderable("an image, sound or video for a model without a template")
+	}
+	prompt := &Prompt{Special: req.special}
+	if prompt.Text, err = encoders[r.own](messages, r.variables(req, messages)); err != nil {
+		return nil, err
+	}
+	prompt.Exact = len(prompt.Text)
 	if reasoningMissing(req.messages, prompt.Text) {
 		p.warn(ReasoningLeftOut)
 	}

@@ -230,15 +230,24 @@ func TestServerOptions(t *testing.T) {
 func TestBypass(t *testing.T) {
 	for _, m := range []Model{
 		{Type: "gpt_oss"}, {Architectures: []string{"GptOssForCausalLM"}}, {TokenizerMode: "mistral"}, {MistralFormat: true}, {TokenizerMode: "auto", MistralFormat: true},
-		{TokenizerMode: "deepseek_v32"}, {Architectures: []string{"DeepseekV32ForCausalLM"}}, {TokenizerMode: "deepseek_v4"}, {Architectures: []string{"DeepseekV4ForCausalLM"}},
+		{TokenizerMode: "deepseek_v4"}, {Architectures: []string{"DeepseekV4ForCausalLM"}},
 		{Architectures: []string{"KimiK3ForConditionalGeneration"}}, {TokenizerMode: "kimi_audio"}, {TokenizerMode: "something new"},
-		{Type: "deepseek_v32"}, {Type: "deepseek_v4"}, {Type: "deepseek_v41"}, {Type: "kimi_k3"}, {Architectures: []string{"DeepseekV41ForCausalLM"}},
+		{Type: "gpt_oss", TokenizerMode: "deepseek_v32"}, {Type: "deepseek_v4"}, {Type: "deepseek_v41"}, {Type: "kimi_k3"}, {Architectures: []string{"DeepseekV41ForCausalLM"}},
 		{Architectures: []string{"DeepseekV4ForConditionalGeneration"}}, {Architectures: []string{"MoonshotKimiaForCausalLM"}}, {Architectures: []string{"InklingForCausalLM"}},
-		{Architectures: []string{"Other", "DeepseekV32ForCausalLM"}}, {Type: "deepseek_v3", Architectures: []string{"DeepseekV32ForCausalLM"}},
+		{Architectures: []string{"Other", "DeepseekV4ForCausalLM"}}, {Type: "deepseek_v3", Architectures: []string{"DeepseekV4ForCausalLM"}},
 	} {
 		_, err := New(Files{ChatTemplate: []byte(plain)}, Options{Model: m})
 		if u := new(Unrenderable); !errors.As(err, &u) || u.Reason == "" {
 			t.Errorf("%+v: %v", m, err)
+		}
+	}
+	for _, m := range []Model{{Type: "deepseek_v32"}, {TokenizerMode: "deepseek_v32"}, {Architectures: []string{"DeepseekV32ForCausalLM"}}, {Type: "deepseek_v3", Architectures: []string{"Other", "DeepseekV32ForCausalLM"}}} {
+		r, err := New(Files{ChatTemplate: []byte(plain)}, Options{Model: m})
+		if err != nil || r.Encoder() != "deepseek_v32" {
+			t.Errorf("%+v: %v", m, err)
+		}
+		if _, err := New(Files{ChatTemplate: []byte(plain)}, Options{Model: m, Engine: SGLang}); err == nil {
+			t.Errorf("%+v of SGLang is rendered", m)
 		}
 	}
 	for _, m := range []Model{{}, {Type: "qwen3", Architectures: []string{"Qwen3ForCausalLM"}, TokenizerMode: "auto"}, {TokenizerMode: "hf", MistralFormat: true}, {TokenizerMode: "slow"}} {
