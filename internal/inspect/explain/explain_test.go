@@ -223,6 +223,17 @@ func TestNothingVanishes(t *testing.T) {
 	}
 }
 
+func TestAge(t *testing.T) {
+	for ms, want := range map[float64]string{0: "0.00s", 310: "0.31s", 99_990: "99.99s", 100_000: "1m40s", 2_181_690: "36m21s", 3_600_000: "1h00m", 200e6: "55h33m"} {
+		if got := age(&ms); got != want {
+			t.Errorf("age(%v) = %q, want %q", ms, got, want)
+		}
+	}
+	if got := age(nil); got != "never" {
+		t.Errorf("of nothing: %q", got)
+	}
+}
+
 func TestAgo(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		-time.Second: "0 s", 1200 * time.Millisecond: "1 s", 75 * time.Second: "1 min 15 s", 3*time.Hour + 61*time.Second: "3 h 1 min",

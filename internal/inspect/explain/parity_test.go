@@ -4,8 +4,34 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
+
+// TestWhoTold: who told the token ids, and below it who could not, and why.
+func TestWhoTold(t *testing.T) {
+	word := func(s string) *string { return &s }
+	tried := []pick.ExplainedAttempt{{Provider: "native", Reason: "tokenizer-refuted"}, {Provider: "render", Reason: "tokenize-failed", Detail: word("HTTP status 500")}}
+	failed := "        not by native: tokenizer-refuted\n        not by render: tokenize-failed (HTTP status 500)\n"
+	for name, tc := range map[string]struct {
+		told pick.ExplainedTokenizer
+		want string
+	}{
+		"an engine": {pick.ExplainedTokenizer{Provider: word("tokenize"), Status: word("exact"), Tried: tried}, "        token ids by tokenize, exact\n" + failed},
+		"nobody":    {pick.ExplainedTokenizer{Tried: tried}, "        nobody told the token ids\n" + failed},
+		"a guess":   {pick.ExplainedTokenizer{Provider: word("bytes")}, "        nobody told the token ids; pods are compared by the bytes sent to them before, which is approximate\n"},
+	} {
+		_, x := answer(t, "picked")
+		x.Tokenizer = tc.told
+		s, got := pipe()
+		if err := Render(s.Out, s, x, Options{Now: now}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(got.String(), "\n"+tc.want+"STATE ") {
+			t.Errorf("%s: no %q in\n%.600s", name, tc.want, got)
+		}
+	}
+}
 
 // TestRegexSplit: a splitter that is not hand-written is said without being asked.
 func TestRegexSplit(t *testing.T) {

@@ -253,7 +253,7 @@ func (p *page) tokenizer() {
 	}
 	p.parity(x.Parity)
 	for _, t := range x.Tried {
-		text := t.Provider + ": " + t.Reason
+		text := "not by " + t.Provider + ": " + t.Reason
 		if t.Detail != nil {
 			text += " (" + *t.Detail + ")"
 		}

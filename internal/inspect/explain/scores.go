@@ -103,13 +103,15 @@ func (p *page) nothing(list []int) {
 	if len(list) == 0 {
 		return
 	}
-	text := "0 on every pod:"
+	var groups []string
 	for _, why := range slices.Sorted(maps.Keys(byReason)) {
-		text += " " + strings.Join(byReason[why], ", ")
+		group := strings.Join(byReason[why], ", ")
 		if why != "" {
-			text += " (" + out.Clean(why) + ")"
+			group += " (" + out.Clean(why) + ")"
 		}
+		groups = append(groups, group)
 	}
+	text := "0 on every pod: " + strings.Join(groups, "; ")
 	indent := "  "
 	for _, line := range p.lines(text, 2*len(indent)) {
 		p.write(indent + line + "\n")

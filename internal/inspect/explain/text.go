@@ -30,12 +30,20 @@ func ago(d time.Duration) string {
 	return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
 }
 
-// age writes milliseconds as seconds; "never" when there is none.
+// age writes milliseconds as seconds, and what is long past without their fractions;
+// "never" when there is none.
 func age(ms *float64) string {
 	if ms == nil {
 		return "never"
 	}
-	return fmt.Sprintf("%.2fs", *ms/1000)
+	switch s := *ms / 1000; {
+	case s < 100:
+		return fmt.Sprintf("%.2fs", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm%02ds", int(s)/60, int(s)%60)
+	default:
+		return fmt.Sprintf("%dh%02dm", int(s)/3600, int(s)/60%60)
+	}
 }
 
 // decisive says which two terms made the difference between two pods.
