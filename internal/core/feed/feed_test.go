@@ -189,7 +189,12 @@ func TestFeedWaitsForEngine(t *testing.T) {
 	f, fleet := startFeed(t, Options{})
 	f.Apply([]pod.Spec{{Name: "p", Address: addr}})
 	p := fleet.Pods.Snapshot().ByName("p")
-	time.Sleep(50 * time.Millisecond) // some questions go unanswered
+	board := func() string { return fmt.Sprintf("%+v", fleet.Telemetry.Get(p.ID)) }
+	eventually(t, "nothing answers", func() bool { return fleet.Telemetry.Get(p.ID).Mute }, board)
+	v := fleet.View()
+	if e := fleet.Telemetry.Get(p.ID); e.Err != "connection refused" || !v.Silent(p, &e, Now(), telemetry.Limits{FreshNs: 1e9, KnownNs: 5e9}) {
+		t.Errorf("a pod that was never there: %+v", e)
+	}
 	model := "m"
 	e := &engine{}
 	e.model.Store(&model)
@@ -207,6 +212,7 @@ func TestFeedWaitsForEngine(t *testing.T) {
 	subscribed(t, pub)
 	pub.Send("", 0, stored(1))
 	waitHeld(t, fleet, p.Members[0], prompt("m", 1), 2)
+	eventually(t, "it answers", func() bool { e := fleet.Telemetry.Get(p.ID); return !e.Mute && e.Sample != nil }, board)
 }
 
 func TestFeedRestartByMetrics(t *testing.T) {

@@ -73,7 +73,22 @@ func (w *work) advance() {
 func (w *work) unanswered(err error) {
 	w.alone = w.keeper.feed.opts.Discard
 	w.advance()
+	w.mute(inWords(err))
 	w.absent(inWords(err))
+}
+
+// mute puts it on the board that nothing answers at a pod which has told no page to
+// scrape yet: else one that is dead from the start looks like one that is well, and
+// gets requests. The first scrape takes it back; until then nobody else writes there.
+func (w *work) mute(why string) {
+	if w.endScrape != nil {
+		return
+	}
+	k, f, now := w.keeper, w.keeper.feed, Now()
+	f.fleet.Telemetry.FailMute(k.pod.ID, why, now)
+	if hub := f.opts.Hub; hub != nil && f.opts.Pages && hub.Watched() {
+		hub.Publish(&recording.Record{Type: recording.TypePage, At: now, Pod: k.as, Status: recording.PageMute, Body: []byte(why)})
+	}
 }
 
 // waitsFor is what an engine that answers has not told.

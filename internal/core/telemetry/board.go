@@ -40,7 +40,7 @@ type Entry struct {
 }
 
 // Board keeps the latest Entry per pod. Any goroutine may read and write; a
-// pod's own scraper is its only writer.
+// pod's own scraper is its only writer, and before there is one its keeper.
 type Board struct {
 	rows [pod.MaxMembers]atomic.Pointer[Entry]
 }
