@@ -117,8 +117,9 @@ func TestOwnEncoders(t *testing.T) {
 		"DeepSeek V3.2":                  {says(`{"model_type":"deepseek_v32","architectures":["DeepseekV32ForCausalLM"]}`), "", ""},
 		"DeepSeek V3.2, by its type":     {says(`{"model_type":"deepseek_v32"}`), "", ""},
 		"DeepSeek V3.2, by the mode":     {says(`{"model_type":"deepseek_v3","architectures":["DeepseekV3ForCausalLM"]}`), "deepseek_v32", ""},
-		"DeepSeek V4":                    {says(`{"architectures":["DeepseekV4ForCausalLM"]}`), "auto", "DeepSeek's own encoder"},
-		"DeepSeek V4, by its type":       {says(`{"model_type":"deepseek_v4"}`), "", "DeepSeek's own encoder"},
+		"DeepSeek V4":                    {says(`{"architectures":["DeepseekV4ForCausalLM"]}`), "auto", ""},
+		"DeepSeek V4, by its type":       {says(`{"model_type":"deepseek_v4"}`), "", ""},
+		"DeepSeek V4.1, by its type":     {says(`{"model_type":"deepseek_v41"}`), "", "DeepSeek's own encoder"},
 		"DeepSeek V4.1":                  {says(`{"architectures":["DeepseekV41ForCausalLM"]}`), "", "DeepSeek's own encoder"},
 		"Kimi K3":                        {says(`{"architectures":["KimiK3ForConditionalGeneration"]}`), "", "Kimi's own encoder"},
 		"Kimi K3, by its type":           {says(`{"model_type":"kimi_k3"}`), "", "Kimi's own encoder"},
@@ -138,8 +139,9 @@ func TestOwnEncoders(t *testing.T) {
 			if (m.Identity.NoChat != "") != (c.why != "") || !strings.Contains(m.Identity.NoChat, c.why) {
 				t.Errorf("why chats are not rendered: %q, want %q", m.Identity.NoChat, c.why)
 			}
-			if own := strings.HasPrefix(name, "DeepSeek V3.2"); own != (m.Identity.Template == "encoder deepseek_v32") {
-				t.Errorf("rendered by %q", m.Identity.Template)
+			kind, _, _ := strings.Cut(name, ",")
+			if own := map[string]string{"DeepSeek V3.2": "encoder deepseek_v32", "DeepSeek V4": "encoder deepseek_v4"}[kind]; own != "" && m.Identity.Template != own {
+				t.Errorf("rendered by %q, want %q", m.Identity.Template, own)
 			}
 			body := []byte(`{"messages":[{"role":"user","content":"hello"}],"prompt":"hello"}`)
 			if _, err := m.Encode(t.Context(), tokenizer.Text{Shape: tokenizer.Chat, Body: body}); errors.Is(err, encode.ErrNoChat) != (c.why != "") {

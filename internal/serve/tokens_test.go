@@ -170,7 +170,7 @@ func TestProviders(t *testing.T) {
 	harmony := modelFolder(t, map[string]func(string) string{"config.json": func(string) string {
 		return `{"model_type":"gpt_oss","architectures":["GptOssForCausalLM"]}`
 	}})
-	deepseek := modelFolder(t, map[string]func(string) string{"config.json": func(string) string { return `{"architectures":["DeepseekV4ForCausalLM"]}` }})
+	deepseek := modelFolder(t, map[string]func(string) string{"config.json": func(string) string { return `{"architectures":["DeepseekV41ForCausalLM"]}` }})
 	byType := func(name string) string {
 		return modelFolder(t, map[string]func(string) string{"config.json": func(string) string { return `{"model_type":"` + name + `"}` }})
 	}
@@ -206,10 +206,11 @@ func TestProviders(t *testing.T) {
 		{"TK-35 gpt-oss, no render", Tokenizer{Source: harmony}, nil, ": " + unused + ", " + noRender + ", " + noTokenize, natively, reason.TemplateUnused},
 		{"gpt-oss, render", Tokenizer{Source: harmony}, offers, "render: " + unused, natively, ""},
 		{"gpt-oss by template is refused", Tokenizer{Source: harmony, Chat: "native"}, offers, "render: " + unused, natively, ""},
-		{"DeepSeek V4", Tokenizer{Source: deepseek}, offers, "render: " + unused, natively, ""},
-		{"DeepSeek V4 with --tokenizer-mode hf", Tokenizer{Source: deepseek, Chat: "native"}, offers, natively, natively, ""},
-		{"DeepSeek V4, no render", Tokenizer{Source: deepseek}, only("/tokenize"), "tokenize: " + unused + ", " + noRender, natively, ""},
-		{"DeepSeek V4 by its type, nobody", Tokenizer{Source: byType("deepseek_v4")}, nil, ": " + unused + ", " + noRender + ", " + noTokenize, natively, reason.TemplateUnused},
+		{"DeepSeek V4.1", Tokenizer{Source: deepseek}, offers, "render: " + unused, natively, ""},
+		{"DeepSeek V4.1 with --tokenizer-mode hf", Tokenizer{Source: deepseek, Chat: "native"}, offers, natively, natively, ""},
+		{"DeepSeek V4.1, no render", Tokenizer{Source: deepseek}, only("/tokenize"), "tokenize: " + unused + ", " + noRender, natively, ""},
+		{"DeepSeek V4.1 by its type, nobody", Tokenizer{Source: byType("deepseek_v41")}, nil, ": " + unused + ", " + noRender + ", " + noTokenize, natively, reason.TemplateUnused},
+		{"DeepSeek V4 by an encoder of ours", Tokenizer{Source: byType("deepseek_v4")}, offers, natively, natively, ""},
 		{"DeepSeek V3.2 by an encoder of ours", Tokenizer{Source: byType("deepseek_v32")}, offers, natively, natively, ""},
 		{"Kimi K3 by its type, no render", Tokenizer{Source: byType("kimi_k3")}, only("/tokenize"), "tokenize: " + unused + ", " + noRender, natively, ""},
 		{"Mistral by tekken.json, render", Tokenizer{Source: mistral}, offers, "render: " + unused, natively, ""},

@@ -6,18 +6,8 @@ import (
 	"github.com/eppctl/eppctl/internal/core/chat/jinja2"
 )
 
-// The words of DeepSeek-V3.2's chats.
-const (
-	dsBegin, dsEnd          = "<｜begin▁of▁sentence｜>", "<｜end▁of▁sentence｜>"
-	dsUser, dsAssistant     = "<｜User｜>", "<｜Assistant｜>"
-	dsThinking, dsSpoken    = "<think>", "</think>"
-	dsResults, dsResultsEnd = "<function_results>", "</function_results>"
-)
-
-// dsmlTag is a tag of the language in which the model calls functions.
-func dsmlTag(inside string) string { return "<｜DSML｜" + inside + ">" }
-
-func dsmlEnd(name string) string { return "</｜DSML｜" + name + ">" }
+// The words of DeepSeek-V3.2's chats, besides those of deepseek.go.
+const dsResults, dsResultsEnd = "<function_results>", "</function_results>"
 
 // deepseekV32 is a chat as vLLM encodes it in the mode deepseek_v32 (0.33.0,
 // tokenizers/deepseek_v32.py, after the encoder that DeepSeek published with the model).
@@ -32,12 +22,9 @@ type deepseekV32 struct {
 // engine's does, whatever add_generation_prompt says.
 func encodeDeepSeekV32(messages []jinja2.Value, vars map[string]jinja2.Value) (string, error) {
 	c := &deepseekV32{messages: messages}
-	for _, name := range []string{"thinking", "enable_thinking"} {
-		v, given := vars[name]
-		if given && !v.IsNone() && !v.IsBool() {
-			return "", unrenderable(name + " is not a boolean")
-		}
-		c.thinking = c.thinking || given && v.IsBool() && v.AsBool()
+	var err error
+	if c.thinking, _, err = thinks(vars); err != nil {
+		return "", err
 	}
 	if tools := vars["tools"]; tools.IsList() && tools.AsList().Len() > 0 {
 		system := jinja2.Dict()
@@ -134,50 +121,11 @@ func (c *deepseekV32) assistant(i int, content string) error {
 	}
 	c.b.WriteString(content)
 	if calls.IsList() && calls.AsList().Len() > 0 {
-		if err := c.calls(calls.AsList().Items); err != nil {
+		if err := writeCalls(&c.b, "function_calls", calls.AsList().Items); err != nil {
 			return err
 		}
 	}
 	c.b.WriteString(dsEnd)
-	return nil
-}
-
-func (c *deepseekV32) calls(calls []jinja2.Value) error {
-	c.b.WriteString("\n\n" + dsmlTag("function_calls"))
-	for _, call := range calls {
-		f := member(call, "function")
-		c.b.WriteString("\n" + dsmlTag(`invoke name="`+text(f, "name")+`"`) + "\n")
-		arguments := member(f, "arguments")
-		if !arguments.IsDict() {
-			return rejected("the arguments of a call are no object")
-		}
-		for n, key := range arguments.AsDict().Keys {
-			if n > 0 {
-				c.b.WriteByte('\n')
-			}
-			if err := c.parameter(key, member(arguments, key)); err != nil {
-				return err
-			}
-		}
-		c.b.WriteString("\n" + dsmlEnd("invoke"))
-	}
-	c.b.WriteString("\n" + dsmlEnd("function_calls"))
-	return nil
-}
-
-// parameter writes one argument: text as it is, anything else in JSON.
-func (c *deepseekV32) parameter(key string, v jinja2.Value) error {
-	kind, value := "true", ""
-	if jinja2.IsText(v) {
-		value = v.AsString()
-	} else {
-		kind = "false"
-		var err error
-		if value, err = jinja2.DumpJSON(v, false); err != nil {
-			return classify(err)
-		}
-	}
-	c.b.WriteString(dsmlTag(`parameter name="`+key+`" string="`+kind+`"`) + value + dsmlEnd("parameter"))
 	return nil
 }
 
@@ -212,32 +160,13 @@ func (c *deepseekV32) result(i int, content string) error {
 	return nil
 }
 
-// tools writes the functions that a message brings, one a line.
+// tools writes the functions that a message brings.
 func (c *deepseekV32) tools(m jinja2.Value) error {
-	list := member(m, "tools")
-	if list.IsNone() || list.IsList() && list.AsList().Len() == 0 {
-		return nil
+	schemas, err := functionSchemas(m)
+	if schemas != "" {
+		c.b.WriteString("\n\n" + strings.ReplaceAll(dsTools, "{schemas}", schemas))
 	}
-	if !list.IsList() {
-		return rejected("tools is not a list")
-	}
-	schemas := make([]string, 0, list.AsList().Len())
-	for _, tool := range list.AsList().Items {
-		if !tool.IsDict() {
-			return rejected("a tool is not an object")
-		}
-		function, ok := jinja2.Get(tool, "function")
-		if !ok {
-			return rejected("a tool has no function")
-		}
-		schema, err := jinja2.DumpJSON(function, false)
-		if err != nil {
-			return classify(err)
-		}
-		schemas = append(schemas, schema)
-	}
-	c.b.WriteString("\n\n" + strings.ReplaceAll(dsTools, "{schemas}", strings.Join(schemas, "\n")))
-	return nil
+	return err
 }
 
 // dsTools is what the model is told about functions. The words are part of the model's

@@ -102,19 +102,24 @@ func (m Model) Bypass() string {
 	return "the tokenizer mode is not known here"
 }
 
-// encoder writes the prompt of prepared messages in an engine's own code's stead. vars are
-// what a template would be given.
-type encoder func(messages []jinja2.Value, vars map[string]jinja2.Value) (string, error)
+// encoder writes the prompt of messages in an engine's own code's stead. vars are what a
+// template would be given.
+type encoder struct {
+	format Format // of the messages' contents
+	encode func(messages []jinja2.Value, vars map[string]jinja2.Value) (string, error)
+}
 
 // encoders are those that are built here, by tokenizer mode. They are vLLM's.
 var encoders = map[string]encoder{
-	"deepseek_v32": encodeDeepSeekV32,
+	"deepseek_v32": {StringFormat, encodeDeepSeekV32},
+	"deepseek_v4":  {PartsFormat, encodeDeepSeekV4},
 }
 
 // encoder is the name of the one that stands for the engine's own code, "" = there is
 // none here.
 func (o Options) encoder() string {
-	if mode := o.Model.mode(); o.Engine == VLLM && !o.Model.harmony() && encoders[mode] != nil {
+	mode := o.Model.mode()
+	if _, built := encoders[mode]; built && o.Engine == VLLM && !o.Model.harmony() {
 		return mode
 	}
 	return ""

@@ -119,7 +119,7 @@ func (r *Renderer) template(tools bool) (*template, error) {
 // or with tools.
 func (r *Renderer) ContentFormat(tools bool) (Format, error) {
 	if r.own != "" {
-		return StringFormat, nil
+		return encoders[r.own].format, nil
 	}
 	t, err := r.template(tools)
 	if err != nil {
@@ -225,12 +225,13 @@ func (r *Renderer) render(ctx context.Context, req *request, warnings []Warning,
 	return prompt, nil
 }
 
-// encode is render without a template. Contents are text for every encoder.
+// encode is render without a template.
 func (r *Renderer) encode(req *request) (*Prompt, error) {
 	if req.goesOn {
 		return nil, unrenderable("continue_final_message for a model without a template")
 	}
-	p := &preparation{format: StringFormat}
+	own := encoders[r.own]
+	p := &preparation{format: own.format}
 	messages, err := p.prepare(req.messages)
 	if err != nil {
 		return nil, err
@@ -239,7 +240,7 @@ func (r *Renderer) encode(req *request) (*Prompt, error) {
 		return nil, unrenderable("an image, sound or video for a model without a template")
 	}
 	prompt := &Prompt{Special: req.special}
-	if prompt.Text, err = encoders[r.own](messages, r.variables(req, messages)); err != nil {
+	if prompt.Text, err = own.encode(messages, r.variables(req, messages)); err != nil {
 		return nil, err
 	}
 	prompt.Exact = len(prompt.Text)

@@ -228,31 +228,40 @@ func TestServerOptions(t *testing.T) {
 
 // TestBypass: TK-35.
 func TestBypass(t *testing.T) {
+	arch := func(names ...string) Model { return Model{Architectures: names} }
 	for _, m := range []Model{
-		{Type: "gpt_oss"}, {Architectures: []string{"GptOssForCausalLM"}}, {TokenizerMode: "mistral"}, {MistralFormat: true}, {TokenizerMode: "auto", MistralFormat: true},
-		{TokenizerMode: "deepseek_v4"}, {Architectures: []string{"DeepseekV4ForCausalLM"}},
-		{Architectures: []string{"KimiK3ForConditionalGeneration"}}, {TokenizerMode: "kimi_audio"}, {TokenizerMode: "something new"},
-		{Type: "gpt_oss", TokenizerMode: "deepseek_v32"}, {Type: "deepseek_v4"}, {Type: "deepseek_v41"}, {Type: "kimi_k3"}, {Architectures: []string{"DeepseekV41ForCausalLM"}},
-		{Architectures: []string{"DeepseekV4ForConditionalGeneration"}}, {Architectures: []string{"MoonshotKimiaForCausalLM"}}, {Architectures: []string{"InklingForCausalLM"}},
-		{Architectures: []string{"Other", "DeepseekV4ForCausalLM"}}, {Type: "deepseek_v3", Architectures: []string{"DeepseekV4ForCausalLM"}},
+		{Type: "gpt_oss"}, arch("GptOssForCausalLM"), {Type: "gpt_oss", TokenizerMode: "hf"}, {Type: "gpt_oss", TokenizerMode: "deepseek_v32"},
+		{TokenizerMode: "mistral"}, {MistralFormat: true}, {TokenizerMode: "auto", MistralFormat: true}, {Type: "deepseek_v4", MistralFormat: true},
+		{TokenizerMode: "deepseek_v41"}, {Type: "deepseek_v41"}, arch("DeepseekV41ForCausalLM"), arch("Other", "DeepseekV41ForCausalLM"),
+		{Type: "deepseek_v3", Architectures: []string{"DeepseekV41ForCausalLM"}},
+		{Type: "kimi_k3"}, arch("KimiK3ForConditionalGeneration"), {TokenizerMode: "kimi_audio"}, arch("MoonshotKimiaForCausalLM"),
+		arch("InklingForCausalLM"), arch("InklingForConditionalGeneration"), {TokenizerMode: "cohere"}, {TokenizerMode: "something new"},
 	} {
 		_, err := New(Files{ChatTemplate: []byte(plain)}, Options{Model: m})
 		if u := new(Unrenderable); !errors.As(err, &u) || u.Reason == "" {
 			t.Errorf("%+v: %v", m, err)
 		}
 	}
-	for _, m := range []Model{{Type: "deepseek_v32"}, {TokenizerMode: "deepseek_v32"}, {Architectures: []string{"DeepseekV32ForCausalLM"}}, {Type: "deepseek_v3", Architectures: []string{"Other", "DeepseekV32ForCausalLM"}}} {
-		r, err := New(Files{ChatTemplate: []byte(plain)}, Options{Model: m})
-		if err != nil || r.Encoder() != "deepseek_v32" {
-			t.Errorf("%+v: %v", m, err)
-		}
-		if _, err := New(Files{ChatTemplate: []byte(plain)}, Options{Model: m, Engine: SGLang}); err == nil {
-			t.Errorf("%+v of SGLang is rendered", m)
+	for own, models := range map[string][]Model{
+		"deepseek_v32": {{TokenizerMode: "deepseek_v32"}, {Type: "deepseek_v32"}, arch("DeepseekV32ForCausalLM"), {Type: "deepseek_v3", Architectures: []string{"Other", "DeepseekV32ForCausalLM"}}},
+		"deepseek_v4":  {{TokenizerMode: "deepseek_v4"}, {Type: "deepseek_v4", TokenizerMode: "auto"}, arch("DeepseekV4ForCausalLM"), arch("DeepseekV4ForConditionalGeneration")},
+	} {
+		for _, m := range models {
+			r, err := New(Files{ChatTemplate: []byte(plain)}, Options{Model: m})
+			if err != nil || r.Encoder() != own {
+				t.Errorf("%+v: %v", m, err)
+			}
+			if _, err := New(Files{ChatTemplate: []byte(plain)}, Options{Model: m, Engine: SGLang}); err == nil {
+				t.Errorf("%+v of SGLang is rendered", m)
+			}
 		}
 	}
-	for _, m := range []Model{{}, {Type: "qwen3", Architectures: []string{"Qwen3ForCausalLM"}, TokenizerMode: "auto"}, {TokenizerMode: "hf", MistralFormat: true}, {TokenizerMode: "slow"}} {
+	for _, m := range []Model{{}, {Type: "qwen3", Architectures: []string{"Qwen3ForCausalLM"}, TokenizerMode: "auto"}, {TokenizerMode: "hf", MistralFormat: true}, {TokenizerMode: "slow"}, {Type: "deepseek_v4", TokenizerMode: "hf"}} {
 		if why := m.Bypass(); why != "" {
 			t.Errorf("%+v: %s", m, why)
+		}
+		if r, err := New(Files{ChatTemplate: []byte(plain)}, Options{Model: m}); err != nil || r.Encoder() != "" {
+			t.Errorf("%+v is not rendered from its template: %v", m, err)
 		}
 	}
 }

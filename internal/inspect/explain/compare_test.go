@@ -140,3 +140,14 @@ func TestCompareErrors(t *testing.T) {
 		})
 	}
 }
+
+// TestTemplateText: what chats are rendered by.
+func TestTemplateText(t *testing.T) {
+	for template, want := range map[string]string{
+		"": "no template: why", "tokenizer_config.json": "template of tokenizer_config.json", "encoder deepseek_v4": "no template: chats by encoder deepseek_v4",
+	} {
+		if got := templateText(template, "why"); got != want {
+			t.Errorf("%q: %q, want %q", template, got, want)
+		}
+	}
+}

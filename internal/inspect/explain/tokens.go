@@ -60,6 +60,9 @@ func templateText(template, none string) string {
 	if template == "" {
 		return "no template: " + none
 	}
+	if strings.HasPrefix(template, "encoder ") {
+		return "no template: chats by " + template
+	}
 	return "template of " + template
 }
 

@@ -3,52 +3,10 @@ package chat
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/eppctl/eppctl/internal/core/chat/jinja2"
-	"github.com/eppctl/eppctl/internal/testdata"
 )
-
-// TestDeepSeekV32 holds the encoder against what the published one writes for random
-// conversations (testdata/encoders).
-func TestDeepSeekV32(t *testing.T) {
-	v, err := jinja2.ParseJSON(testdata.Gunzip(t, filepath.Join(testdata.Dirs(t, "encoders")[0], "deepseek_v32.json.gz")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	same, refused := 0, 0
-	for i, c := range v.AsList().Items {
-		vars := map[string]jinja2.Value{}
-		for _, name := range []string{"tools", "thinking", "enable_thinking"} {
-			if x, ok := jinja2.Get(c, name); ok {
-				vars[name] = x
-			}
-		}
-		got, err := encodeDeepSeekV32(member(c, "messages").AsList().Items, vars)
-		want, renders := jinja2.Get(c, "text")
-		var no *Rejected
-		switch {
-		case !renders && errors.As(err, &no):
-			refused++
-		case renders && err == nil && got == want.AsString():
-			same++
-		case renders:
-			t.Errorf("conversation %d: %v\n%q\nwant\n%q", i, err, got, want.AsString())
-		default:
-			t.Errorf("conversation %d: %v\n%q\nPython raises %s", i, err, got, text(c, "error"))
-		}
-		if t.Failed() && same+refused < i-3 {
-			t.FailNow()
-		}
-	}
-	t.Logf("%d texts are the same, %d are refused by both", same, refused)
-	if same < 300 || refused < 50 {
-		t.Error("the conversations are too one-sided")
-	}
-}
 
 // TestDeepSeekV32Request: from a body to the prompt, and what is left to others.
 func TestDeepSeekV32Request(t *testing.T) {
@@ -99,4 +57,39 @@ func TestDeepSeekV32Request(t *testing.T) {
 func unrenders(r *Renderer, api API, body string, u **Unrenderable) bool {
 	_, err := r.RenderAPI(context.Background(), api, []byte(body), time.Time{})
 	return errors.As(err, u)
+}
+
+// TestDeepSeekV4Request: from a body to the prompt.
+func TestDeepSeekV4Request(t *testing.T) {
+	r, err := New(Files{}, Options{Model: Model{Architectures: []string{"DeepseekV4ForCausalLM"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const turns = `{"messages":[{"role":"system","content":"Be brief."},{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]},
+		{"role":"assistant","content":null,"reasoning_content":"hm","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{}"}},{"id":"2","type":"function","function":{"name":"g","arguments":"{}"}}]},
+		{"role":"tool","tool_call_id":"2","content":"two"},{"role":"tool","tool_call_id":"1","content":[{"type":"text","text":"one"}]}]`
+	const said = "Be brief.<｜User｜>a\n\nb<｜Assistant｜>"
+	const calls = "\n\n<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"f\">\n\n</｜DSML｜invoke>\n<｜DSML｜invoke name=\"g\">\n\n</｜DSML｜invoke>\n</｜DSML｜tool_calls><｜end▁of▁sentence｜>" +
+		"<｜User｜><tool_result>one</tool_result>\n\n<tool_result>two</tool_result><｜Assistant｜>"
+	for name, tc := range map[string]struct{ body, want string }{
+		"a low effort": {turns + `,"reasoning_effort":"low"}`, dsBegin + said + "</think>" + calls + "<think>"},
+		"no thinking":  {turns + `,"chat_template_kwargs":{"thinking":false}}`, dsBegin + said + "</think>" + calls + "</think>"},
+		"no effort":    {turns + `,"reasoning_effort":"none"}`, dsBegin + said + "</think>" + calls + "</think>"},
+		"by default":   {turns + `}`, dsBegin + dsEfforts["high"] + said + "</think>" + calls + "<think>"},
+		"thoughts are kept": {turns + `,"reasoning_effort":"max","chat_template_kwargs":{"drop_thinking":false}}`,
+			dsBegin + dsEfforts["max"] + said + "<think>hm</think>" + calls + "<think>"},
+	} {
+		if got := mustRender(t, r, tc.body).Text; got != tc.want {
+			t.Errorf("%s:\n%q\nwant\n%q", name, got, tc.want)
+		}
+	}
+	for name, body := range map[string]string{
+		"an image":           `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:,"}}]}]}`,
+		"a number":           `{"messages":[{"role":"user","content":"q"}],"chat_template_kwargs":{"drop_thinking":1}}`,
+		"a tool's reference": `{"messages":[{"role":"user","content":"q"},{"role":"tool","tool_call_id":"1","content":[{"type":"tool_reference","name":"f"}]}]}`,
+	} {
+		if u := new(Unrenderable); !unrenders(r, Completions, body, &u) {
+			t.Errorf("%s is rendered", name)
+		}
+	}
 }
