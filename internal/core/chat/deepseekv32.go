@@ -15,13 +15,14 @@ type deepseekV32 struct {
 	messages []jinja2.Value
 	thinking bool
 	lastUser int // index of the last message of a user or developer, -1 = none
+	caller   int // index of the last message that is no tool's, -1 = none yet
 	b        strings.Builder
 }
 
 // encodeDeepSeekV32 writes the prompt of prepared messages. It always ends where the
 // engine's does, whatever add_generation_prompt says.
 func encodeDeepSeekV32(messages []jinja2.Value, vars map[string]jinja2.Value) (string, error) {
-	c := &deepseekV32{messages: messages}
+	c := &deepseekV32{messages: messages, caller: -1}
 	var err error
 	if c.thinking, _, err = thinks(vars); err != nil {
 		return "", err
@@ -40,6 +41,9 @@ func encodeDeepSeekV32(messages []jinja2.Value, vars map[string]jinja2.Value) (s
 	for i := range c.messages {
 		if err := c.message(i); err != nil {
 			return "", err
+		}
+		if c.role(i) != "tool" {
+			c.caller = i
 		}
 	}
 	return c.b.String(), nil
@@ -133,10 +137,7 @@ func (c *deepseekV32) assistant(i int, content string) error {
 // block, in the order of the calls. Of a result in front of everything the encoder takes
 // the last message for the one that called, as a list of Python has it at -1.
 func (c *deepseekV32) result(i int, content string) error {
-	at := i - 1
-	for at >= 0 && c.role(at) == "tool" {
-		at--
-	}
+	at := c.caller
 	caller := at
 	if caller < 0 {
 		caller = len(c.messages) - 1

@@ -15,6 +15,7 @@ func FuzzRender(f *testing.F) {
 	for _, s := range []string{
 		`{"messages":[{"role":"system","content":"x-anthropic-billing-header: a\nb"},{"role":"user","content":[{"type":"text","text":"Hi"},{"type":"image_url","image_url":{"url":"x"}}]}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"number"}}}}}]}`,
 		`{"messages":[{"role":"assistant","content":null,"reasoning":"r","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1.0}"}}]},{"role":"tool","tool_call_id":"c","content":"x"}],"continue_final_message":true,"add_generation_prompt":false}`,
+		`{"messages":[{"role":"tool","tool_call_id":"b","content":"x"},{"role":"developer","content":"d","tools":[{"function":{"name":"f"}}]},{"role":"latest_reminder","content":"r","task":"action"}],"chat_template_kwargs":{"thinking":true,"drop_thinking":false}}`,
 		`{"messages":[{"role":"developer","content":"d"},{"role":"user","content":"u"}],"chat_template_kwargs":{"enable_thinking":false},"reasoning_effort":"low"}`,
 	} {
 		f.Add([]byte(s))
@@ -22,6 +23,13 @@ func FuzzRender(f *testing.F) {
 	var all []*Renderer
 	for _, source := range []string{plain, looping, testdata.Template(f, "npm-qwen3"), testdata.Template(f, "Qwen3.5-35B-A3B-Q8_0"), testdata.Template(f, "GLM-5.2")} {
 		r, err := New(Files{ChatTemplate: []byte(source)}, Options{Limits: jinja2.Limits{Output: 1 << 16, Steps: 20_000, Depth: 50}})
+		if err != nil {
+			f.Fatal(err)
+		}
+		all = append(all, r)
+	}
+	for mode := range encoders {
+		r, err := New(Files{}, Options{Model: Model{TokenizerMode: mode}})
 		if err != nil {
 			f.Fatal(err)
 		}
