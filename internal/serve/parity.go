@@ -197,7 +197,7 @@ func nobody(engines map[asked]bool, untold int) string {
 	case len(engines) > 0:
 		return ""
 	case untold > 0:
-		return fmt.Sprintf("no pod is known to serve it, and %d do not tell their model: set pods[].model", untold)
+		return fmt.Sprintf("no pod is known to serve it; %d without a model, told or configured: set pods[].model", untold)
 	}
 	return "no pod serves it, or those that do are draining"
 }

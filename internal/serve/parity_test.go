@@ -313,7 +313,7 @@ func TestParityOfUntoldModel(t *testing.T) {
 	if n := r.all(); n != 0 || e.asked.Load() != 0 {
 		t.Errorf("%d rounds, asked %d times", n, e.asked.Load())
 	}
-	if x := r.check.of("base"); x.State != notRun || x.Why != string(reason.ParityNobody) || !strings.Contains(x.Detail, "1 do not tell their model: set pods[].model") {
+	if x := r.check.of("base"); x.State != notRun || x.Why != string(reason.ParityNobody) || !strings.Contains(x.Detail, "1 without a model, told or configured: set pods[].model") {
 		t.Errorf("%+v", x)
 	}
 	r.fleet.Pods.Update(p.ID, func(p *pod.Pod) { p.Spec.Model = "other" })
