@@ -264,8 +264,8 @@ func (s *subscriber) show() {
 	}
 	s.observer.state(next, s.shown, t)
 	s.shown = next
-	s.board.Put(s.member, next)
-	s.count.add(func(c *Counters) {
+	s.count.add(func(c *Counters) { // first: who sees the state finds it counted
 		c.Missed, c.Lost, c.Duplicates = s.order.missed, s.order.lost, s.order.duplicates
 	})
+	s.board.Put(s.member, next)
 }

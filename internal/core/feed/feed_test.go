@@ -160,9 +160,10 @@ func TestFeedDiscovers(t *testing.T) {
 		t.Error("rank 0 holds the block of rank 1")
 	}
 	eventually(t, "telemetry", func() bool { return fleet.Telemetry.Get(p.ID).Sample != nil }, func() string { return fleet.Telemetry.Get(p.ID).Err })
-	if c := f.Counters(); len(c) != 2 || c[1].Rank != 1 || c[1].Stored != 1 {
-		t.Errorf("%+v", c)
-	}
+	eventually(t, "a block stored by rank 1 of 2", func() bool {
+		c := f.Counters()
+		return len(c) == 2 && c[1].Rank == 1 && c[1].Stored == 1
+	}, func() string { return fmt.Sprintf("%+v", f.Counters()) })
 
 	// Taken out: the blocks go, the numbers are free again.
 	f.Apply(nil)
@@ -217,7 +218,7 @@ func TestFeedWaitsForEngine(t *testing.T) {
 
 func TestFeedRestartByMetrics(t *testing.T) {
 	e := newEngine(t, "m")
-	pub := publisher(t, "127.0.0.1:0", zmtp.Options{})
+	pub := publisher(t, free(t), zmtp.Options{})
 	e.tells(pub.Addr(), "")
 	f, fleet := startFeed(t, Options{})
 	f.Apply([]pod.Spec{{Name: "p", Address: e.address()}})

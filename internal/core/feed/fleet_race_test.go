@@ -79,7 +79,7 @@ func TestHashFormChangesAtRestart(t *testing.T) {
 		}
 		return 0
 	}
-	p := publisher(t, "127.0.0.1:0", zmtp.Options{})
+	p := publisher(t, free(t), zmtp.Options{})
 	r := subscribe(t, to(p), "")
 	r.sub = newSubscriber("p", 0, m, to(p), ix, &view.SyncBoard{}, newReplayer(dialer{}), slog.New(slog.DiscardHandler))
 	r.start()

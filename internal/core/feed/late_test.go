@@ -15,7 +15,7 @@ import (
 // placements tell what a pod holds, and the blocks of the process before do not.
 func TestPlacementsBridgeLateEvents(t *testing.T) {
 	e := newEngine(t, "m")
-	pub := publisher(t, "127.0.0.1:0", zmtp.Options{})
+	pub := publisher(t, free(t), zmtp.Options{})
 	e.tells(pub.Addr(), "")
 	f, fleet := startFeed(t, Options{})
 	f.Apply([]pod.Spec{{Name: "p", Address: e.address()}})

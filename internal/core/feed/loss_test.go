@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
@@ -29,9 +30,10 @@ func TestLossInTheIndex(t *testing.T) {
 		pub.Send("", 15, stored(2)) // 11 to 14 may have removed block 1
 		holds(2, 2)
 		holds(1, 0)
-		if c := f.Counters()[0]; c.Lost != 4 || c.Purges["gap"] == 0 {
-			t.Errorf("%d batches lost, purges %v; want 4 for a gap", c.Lost, c.Purges)
-		}
+		eventually(t, "4 batches lost, for a gap", func() bool {
+			c := f.Counters()[0]
+			return c.Lost == 4 && c.Purges["gap"] > 0
+		}, func() string { return fmt.Sprint(f.Counters()) })
 		pub.Send("", 16, stored(1))
 		holds(1, 2)
 		holds(2, 2)

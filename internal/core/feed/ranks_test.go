@@ -91,21 +91,17 @@ func TestFeedWaitsForRoomForRanks(t *testing.T) {
 	f.Apply([]pod.Spec{{Name: "p", Address: e.address()}})
 	first := fleet.Pods.Snapshot().ByName("p")
 	p := waitPod(t, fleet, "p", func(p *pod.Pod) bool { return p.Spec.Model == "m" })
+	eventually(t, "a finding", func() bool { x := finding(f, "fleet-full"); return x != nil && x.Expected == "2" }, func() string { return fmt.Sprint(f.Findings()) })
 	time.Sleep(50 * time.Millisecond) // it looks for room in vain
 	if q := fleet.Pods.Snapshot().ByName("p"); q == nil || q.Epoch != first.Epoch || len(p.Members) != 1 || len(q.Spec.Events) != 0 {
 		t.Errorf("%+v", q)
-	}
-	if x := finding(f, "fleet-full"); x == nil || x.Expected != "2" {
-		t.Errorf("findings %+v", f.Findings())
 	}
 	release()
 	p = waitPod(t, fleet, "p", func(p *pod.Pod) bool { return len(p.Members) == 2 && len(p.Spec.Events) == 2 })
 	subscribed(t, p1)
 	p1.Send("", 0, stored(1))
 	waitHeld(t, fleet, p.Members[1], prompt("m", 1), 2)
-	if finding(f, "fleet-full") != nil {
-		t.Errorf("findings %+v", f.Findings())
-	}
+	eventually(t, "no finding", func() bool { return finding(f, "fleet-full") == nil }, func() string { return fmt.Sprint(f.Findings()) })
 }
 
 // Two pods may see the same room. The one that comes too late has left the table

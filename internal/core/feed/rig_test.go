@@ -190,7 +190,8 @@ func subscribed(t *testing.T, p *zmtp.Publisher) {
 	eventually(t, "a subscriber", func() bool { return p.Subscribers() > 0 }, func() string { return "none" })
 }
 
-// free returns an address nobody listens at.
+// free returns an address nobody listens at, for a publisher that goes and comes back too:
+// between the two, a port that the kernel chose may be given to somebody else.
 func free(t *testing.T) string {
 	t.Helper()
 	at, err := freeport.Take("127.0.0.1")

@@ -47,8 +47,8 @@ func TestPublisherComesAndGoes(t *testing.T) {
 		send(t, r, publisher(t, addr, zmtp.Options{}), 0)
 	})
 	t.Run("ZF-05 away for a while", func(t *testing.T) {
-		p := publisher(t, "127.0.0.1:0", zmtp.Options{})
-		addr := p.Addr()
+		addr := free(t)
+		p := publisher(t, addr, zmtp.Options{})
 		r := start(t, addr)
 		send(t, r, p, 0)
 		for i, attempts := range []uint64{1, 10, 100} {
@@ -105,7 +105,7 @@ func TestBackoff(t *testing.T) {
 // Two pods, one restarts.
 func TestTwoPods(t *testing.T) {
 	t.Run("ZF-06 one of two restarts", func(t *testing.T) {
-		a, b := publisher(t, "127.0.0.1:0", zmtp.Options{}), publisher(t, "127.0.0.1:0", zmtp.Options{})
+		a, b := publisher(t, free(t), zmtp.Options{}), publisher(t, "127.0.0.1:0", zmtp.Options{})
 		ra, rb := subscribe(t, to(a), "").start(), subscribe(t, to(b), "").start()
 		subscribed(t, a)
 		subscribed(t, b)
@@ -138,6 +138,7 @@ func TestWrongShapes(t *testing.T) {
 		p.Send("", 1, stored(1))
 		r.waitOps("purge +1") // a batch that is none may have been a removal
 		r.waitState(view.Partial)
+		eventually(t, "counted", func() bool { return r.counters().Stored == 1 }, nil) // behind what is applied
 		c := r.counters()
 		for _, s := range []string{"1 frames", "2 frames", "4 frames", "sequence of 4 bytes"} {
 			if c.WrongShape[s] != 1 {
@@ -195,7 +196,9 @@ func TestSlowIndex(t *testing.T) {
 
 // The engine's process changed: its blocks go at once, without an event.
 func TestIdentityChange(t *testing.T) {
-	p, r := following(t)
+	p := publisher(t, free(t), zmtp.Options{})
+	r := subscribe(t, to(p), "").start()
+	subscribed(t, p)
 	r.sub.identify(identity{id: 100, at: Now()})
 	p.Send("", 0, stored(1))
 	r.waitOps("+1")
@@ -204,9 +207,7 @@ func TestIdentityChange(t *testing.T) {
 	subscribed(t, p)
 	r.sub.identify(identity{id: 200, at: Now()})
 	r.waitOps("+1 purge")
-	if c := r.counters(); c.Purges[purgeIdentity] != 1 {
-		t.Errorf("%v", c.Purges)
-	}
+	eventually(t, "counted", func() bool { return r.counters().Purges[purgeIdentity] == 1 }, func() string { return fmt.Sprint(r.counters().Purges) })
 }
 
 var _ io.Closer = FrameSource(nil)

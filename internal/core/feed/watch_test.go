@@ -239,9 +239,8 @@ func TestFeedTellsHub(t *testing.T) {
 	if got := l.all[len(l.all)-1].Pod; got.Name != "p" || got.Model != "m" || got.Engine != "vllm" || got.Addr != p.Addr() {
 		t.Errorf("%+v", got)
 	}
-	if n := fleet.Index.Stats().Blocks; n != 2 {
-		t.Errorf("%d blocks in the index", n)
-	}
+	// The hub hears of a batch before it is applied.
+	eventually(t, "2 blocks in the index", func() bool { return fleet.Index.Stats().Blocks == 2 }, func() string { return fmt.Sprint(fleet.Index.Stats()) })
 	f.Apply(nil)
 	l.wait("+ 1 -")
 }

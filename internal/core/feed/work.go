@@ -243,14 +243,20 @@ func (w *work) stream(s pod.Spec) {
 		if at := w.replayOf(s, rank); at != "" {
 			sub.setReplay(at)
 		}
-		w.wg.Go(func() {
-			defer sub.observer.close("no longer followed")
-			sub.run(w.ctx)
-		})
 	}
+	// Known before they run too: what they count and what the engine is are asked for by
+	// others, who would see a connection of nobody.
 	k.mu.Lock()
 	k.subs = w.subs
 	k.mu.Unlock()
+	for _, sub := range w.subs {
+		if sub != nil {
+			w.wg.Go(func() {
+				defer sub.observer.close("no longer followed")
+				sub.run(w.ctx)
+			})
+		}
+	}
 	if w.claim != nil {
 		w.wg.Go(func() { w.join(s.Bind, w.claim) })
 	}
