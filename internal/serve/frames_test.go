@@ -128,7 +128,7 @@ func TestFramesOfASlowClient(t *testing.T) {
 		}
 		head = append(head, b...)
 	}
-	if err := c.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := c.SetReadDeadline(time.Now().Add(eventually)); err != nil {
 		t.Fatal(err)
 	}
 	r, err := recording.NewReader(c)

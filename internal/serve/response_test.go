@@ -178,6 +178,8 @@ func TestEngineStatus(t *testing.T) {
 		r := newRig(t, rigOptions{pods: threePods()[:2]})
 		prompt := ids(1, 800)
 		r.cache("a", 0, prompt)
+		at := time.Now() // probes come with the clock
+		r.picker.clock = func() time.Time { return at }
 		a, b := r.pod("a").Target, r.pod("b").Target
 		answer := func(want string, headers ...string) {
 			t.Helper()
@@ -206,7 +208,7 @@ func TestEngineStatus(t *testing.T) {
 		}
 		answer(b, ":status", "200", took, "1")
 		x, _, _ := r.picker.Explain(t.Context(), &ask{Head: head{Path: completionsPath, Length: -1}, Body: completion("m", prompt)})
-		if f := x.Pods[1].Filter; f.Name != "failing" || *f.Value != 5 || *f.Limit != 5 || *f.Probe <= 0 || *f.Probe > 1 {
+		if f := x.Pods[1].Filter; f.Name != "failing" || *f.Value != 5 || *f.Limit != 5 || *f.Probe != 1 {
 			t.Errorf("filter %+v", f)
 		}
 		if s := r.picker.snapshot(stateQuery{limit: 9}, time.Now()).Pods[0]; s.State != "open" || s.Filter != "failing" {
@@ -224,7 +226,8 @@ func TestEngineStatus(t *testing.T) {
 		// The probe, a second later. What b was given is no longer expected there,
 		// or the two would be alike.
 		r.fleet.Index.Sweep(r.picker.clock().Add(announced).UnixNano())
-		r.picker.clock = func() time.Time { return time.Now().Add(1100 * time.Millisecond) }
+		later := at.Add(1100 * time.Millisecond)
+		r.picker.clock = func() time.Time { return later }
 		answer(a, ":status", "200", took, "1")
 		answer(a, ":status", "200", took, "1")
 	})
