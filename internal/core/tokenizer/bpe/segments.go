@@ -1,8 +1,8 @@
 package bpe
 
 import (
-	"encoding/binary"
 	"math/bits"
+	"unicode/utf8"
 )
 
 // batch is up to 64 start symbols of a piece.
@@ -14,14 +14,18 @@ type batch struct {
 }
 
 const (
+	// unasked is the code of a pair that is asked for when its segment is merged, as
+	// those of bytes are: most of these segments the cache of words knows.
+	unasked = None - 1
+
 	batchSize = 64
 	lastIndex = batchSize - 1
 )
 
 // segments encodes a piece that is not all ASCII, in batches of three passes: read
 // the characters and test their borders with the filter, which needs nothing of what
-// is before it; look up the pairs that the filter lets through; merge what lies
-// between cuts.
+// is before it; look up the pairs that the filter lets through; emit the ids of what
+// lies between cuts.
 func (m *Model) segments(w []byte, sc *Scratch, out []uint32) []uint32 {
 	b := &sc.batch
 	for i := 0; i < len(w) && !sc.ended(); {
@@ -36,37 +40,45 @@ func (m *Model) segments(w []byte, sc *Scratch, out []uint32) []uint32 {
 			}
 			i = int(b.at[n&lastIndex])
 		}
-		for k := 0; k < n; {
-			e := min(n, k+1+bits.TrailingZeros64(^(joined>>(k+1))))
-			switch {
-			case e-k == 1:
-				out = append(out, m.sym.id(b.symbol[k&lastIndex]))
-			case e-k == 2 && b.code[k&lastIndex] == None:
-				out = append(out, m.sym.id(b.symbol[k&lastIndex]), m.sym.id(b.symbol[(k+1)&lastIndex]))
-			case e-k == 2:
-				out = append(out, m.sym.id(m.sym.product(b.code[k&lastIndex], b.symbol[k&lastIndex], b.symbol[(k+1)&lastIndex])))
-			default:
-				to := i
-				if e < n {
-					to = int(b.at[e])
-				}
-				out = m.segment(w, int(b.at[k]), to, b.symbol[k:e], b.code[k:e], low>>k&(1<<(e-k)-1) != 0, sc, out)
-			}
-			k = e
+		out = m.emit(w, i, n, joined, low, sc, out)
+	}
+	return out
+}
+
+// emit appends the ids of the first n symbols of the batch, which end at w[end]. Most
+// segments have one symbol or two that merge. Which of them is no branch, since it would
+// be guessed wrong as often as not.
+func (m *Model) emit(w []byte, end, n int, joined, low uint64, sc *Scratch, out []uint32) []uint32 {
+	b := &sc.batch
+	for k := 0; k < n; {
+		rest := joined >> (k + 1)
+		pair := -uint32(rest & 1)
+		code := b.code[k&lastIndex] & pair
+		if rest&3 != 3 && code < unasked && (m.sym.direct || pair == 0) {
+			out = append(out, m.sym.id(code>>subBits|b.symbol[k&lastIndex]&^pair))
+			k += 1 + int(rest&1)
+			continue
 		}
+		e, to := k+1+bits.TrailingZeros64(^rest), end
+		if e < n {
+			to = int(b.at[e])
+		}
+		out = m.segment(w, int(b.at[k]), to, b.symbol[k:e], b.code[k:e], low>>k&(1<<(e-k)-1) != 0, sc, out)
+		k = e
 	}
 	return out
 }
 
 // segment encodes w[from:to], of which the symbols and the codes of their pairs are
-// known; low tells whether one is ASCII or a byte. Merging bytes takes many steps, and
-// what stands between two cuts often stood there before, so that the cache of words has
-// it. Whole characters take one step or two, each no dearer than to look here.
+// known, but for those unasked; low tells whether one is ASCII or a byte. Merging bytes
+// takes many steps, and what stands between two cuts often stood there before, so that
+// the cache of words has it. Whole characters take one step or two, each no dearer than
+// to look here.
 func (m *Model) segment(w []byte, from, to int, ids, codes []uint32, low bool, sc *Scratch, out []uint32) []uint32 {
 	if len(ids) > shortMerge {
 		return m.merge(w[from:to], sc, out)
 	}
-	if to-from > keyBytes || from+16 > cap(w) || !low {
+	if len(ids) < 3 || to-from > keyBytes || from+16 > cap(w) || !low {
 		return m.appendIDs(out, ids[:m.mergeSegment(ids, codes, low)])
 	}
 	k := keyAt(w[:from+16], from, to-from)
@@ -83,15 +95,23 @@ func (m *Model) segment(w []byte, from, to int, ids, codes []uint32, low bool, s
 	return out
 }
 
+// mergeSegment merges the symbols in place and returns how many are left.
 func (m *Model) mergeSegment(ids, codes []uint32, low bool) int {
 	if low || m.whole {
+		for i, c := range codes[:len(codes)-1] {
+			if c == unasked {
+				codes[i] = m.pairs.code(ids[i], ids[i+1])
+			}
+		}
 		return m.mergeShort(ids, codes, len(ids))
 	}
 	return m.mergeIdeograms(ids, codes, len(ids))
 }
 
 // read fills the batch from w[i] on. Bit k of joined is set if symbol k may join the
-// one before it, bit k of low if it is ASCII or a byte.
+// one before it, bit k of low if it is ASCII or a byte. Characters of three bytes and
+// ASCII that no fragment threatens, nine of ten in Chinese, are read here: those behind
+// one that starts whole, and the first of a batch, to which nothing joins.
 func (m *Model) read(w []byte, i int, b *batch) (n, next int, joined, low uint64) {
 	c := &m.chars
 	info := c.info[:plane]
@@ -100,20 +120,37 @@ func (m *Model) read(w []byte, i int, b *batch) (n, next int, joined, low uint64
 		r.near = 1
 	}
 	for i < len(w) && n <= batchSize-4 {
-		if w[i]&0xF0 == 0xE0 && i+5 <= len(w) {
-			v := binary.LittleEndian.Uint32(w[i:])
-			char := v&0x0F<<12 | v>>2&0x0FC0 | v>>16&0x3F
-			x := info[char&(plane-1)]
-			near := c.fragments.near[v>>10&0x0FC0|v>>24&63] >> (w[i+4] & 63) & 1
-			risk := uint64(x>>headBit)&r.near | uint64(x>>tailBit)&near
-			if x&isAtom != 0 && risk == 0 && r.before < noChar {
-				joined |= c.neighbors.may(charPair(r.before, char)) << (n & lastIndex)
-				b.symbol[n&lastIndex], b.char[n&lastIndex], b.at[n&lastIndex] = x&symbolMask, char, int32(i)
-				r.before, r.last, r.near = char, char, near
-				n++
-				i += 3
-				continue
+		b0 := w[i]
+		known := r.before < noChar || n == 0
+		switch {
+		case known && b0&0xF0 == 0xE0 && (i+5 <= len(w) || i+3 == len(w)):
+			char := uint32(b0&0x0F)<<12 | uint32(w[i+1]&0x3F)<<6 | uint32(w[i+2]&0x3F)
+			x, near := info[char&(plane-1)], uint64(0)
+			if i+5 <= len(w) {
+				near = c.fragments.near[borderKey(w[i+2], w[i+3])] >> (w[i+4] & 63) & 1
 			}
+			if risk := uint64(x>>headBit)&r.near | uint64(x>>tailBit)&near; x&isAtom == 0 || risk&1 != 0 {
+				break
+			}
+			joined |= c.neighbors.may(charPair(r.before, char)) << (n & lastIndex)
+			b.symbol[n&lastIndex], b.char[n&lastIndex], b.at[n&lastIndex] = x&symbolMask, char, int32(i)
+			r.before, r.last, r.near = char, char, near
+			n++
+			i += 3
+			continue
+		case known && b0 < utf8.RuneSelf && i+3 <= len(w):
+			char, may := uint32(b0), uint64(1)
+			if r.before >= utf8.RuneSelf {
+				may = c.neighbors.may(charPair(r.before, char))
+			}
+			joined |= may << (n & lastIndex)
+			low |= 1 << (n & lastIndex)
+			b.symbol[n&lastIndex], b.char[n&lastIndex], b.at[n&lastIndex] = m.sym.bytes[b0], char, int32(i)
+			r.before, r.last = char, char
+			r.near = c.fragments.near[borderKey(b0, w[i+1])] >> (w[i+2] & 63) & 1
+			n++
+			i++
+			continue
 		}
 		var more, bytes uint64
 		n, i, more, bytes = m.readAny(w, i, n, b, &r)
@@ -214,7 +251,7 @@ func (m *Model) join(b *batch, joined uint64) uint64 {
 		l := (k - 1) & lastIndex
 		left, right := b.char[l], b.char[k]
 		if left|right >= noChar || left|right < 0x80 {
-			b.code[l] = m.pairs.code(b.symbol[l], b.symbol[k])
+			b.code[l] = unasked
 			continue
 		}
 		code, ok := m.chars.neighbors.find(charPair(left, right))

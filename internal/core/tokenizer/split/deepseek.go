@@ -45,17 +45,7 @@ func (deepseek) at(s string, i int) (unitab.Class, int, side) {
 
 // isCommon reports whether s[i] starts one of U+4E00 to U+9F7F, which all are of
 // category Lo and in the set of the second Split: all but 38 of its ideographs.
-func isCommon(s string, i int) bool {
-	switch b := s[i]; {
-	case b < 0xE4 || b > 0xE9 || i+2 >= len(s):
-		return false
-	case b == 0xE4:
-		return s[i+1] >= 0xB8
-	case b == 0xE9:
-		return s[i+1] < 0xBE
-	}
-	return true
-}
+func isCommon(s string, i int) bool { return i+2 < len(s) && firstTwo(s, i)-0xE4B8 < 0xE9BE-0xE4B8 }
 
 func (d deepseek) next(s string, i int) int {
 	if isCommon(s, i) {

@@ -68,10 +68,12 @@ func run(s string, i int, in unitab.Class) int {
 
 // isIdeograph reports whether s[i] starts one of U+4E00 to U+9FFF, which all are of
 // category Lo.
-func isIdeograph(s string, i int) bool {
-	b := s[i]
-	return b-0xE4 <= 5 && i+2 < len(s) && (b > 0xE4 || s[i+1] >= 0xB8)
-}
+func isIdeograph(s string, i int) bool { return i+2 < len(s) && firstTwo(s, i)-0xE4B8 <= 0xE9BF-0xE4B8 }
+
+// firstTwo is the first two bytes at s[i] as one number, which grows with the character.
+// One comparison of it is never guessed wrong within Chinese, where one of each byte is:
+// a tenth of the characters start with E4, without order.
+func firstTwo(s string, i int) uint { return uint(s[i])<<8 | uint(s[i+1]) }
 
 // runOut returns the end of the characters from i on that have none of the classes.
 func runOut(s string, i int, out unitab.Class) int {

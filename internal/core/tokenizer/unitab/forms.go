@@ -86,6 +86,9 @@ func firstUnstable(s string) int {
 				return i
 			}
 			i += 3
+			for i+3 <= len(s) && isIdeograph(s[i], s[i+1]) {
+				i += 3
+			}
 		default:
 			r, n := utf8.DecodeRuneInString(s[i:])
 			if unstablePages[unstableIndex[r>>7]][r&127] != 0 {
@@ -95,6 +98,12 @@ func firstUnstable(s string) int {
 		}
 	}
 	return len(s)
+}
+
+// isIdeograph reports whether two bytes start one of U+4E00 to U+9FFF, which no normal
+// form touches.
+func isIdeograph(first, second byte) bool {
+	return (uint(first)<<8|uint(second))-0xE4B8 <= 0xE9BF-0xE4B8
 }
 
 // quiet returns how much of s the form leaves as it is, up to a character that no
