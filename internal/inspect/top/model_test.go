@@ -240,6 +240,30 @@ func TestInterval(t *testing.T) {
 	}
 }
 
+// The last 600 frames are kept, ten minutes of them, and 64 MiB at most: as the help and
+// docs/top.md say.
+func TestTenMinutesAreKept(t *testing.T) {
+	r := newRig(t, 120, 40)
+	r.fleet.Pods, r.fleet.Picks = r.fleet.Pods[:1], nil
+	for range 700 {
+		r.frame(time.Second)
+	}
+	h := &r.m.history
+	if n, span := len(h.frames), h.at(h.newest()).got.Sub(h.frames[0].got); n != 600 || span != 599*time.Second {
+		t.Errorf("%d frames of %v are kept", n, span)
+	}
+	r.command("at -9m59s")
+	r.has("PAUSED 11:43:48")
+	r.command("at -10m") // the nearest that there is
+	r.has("PAUSED 11:43:48")
+	for range 5 {
+		h.add(&frame{raw: make([]byte, 16<<20), got: r.time}, 0)
+	}
+	if n := len(h.frames); n != 4 || h.bytes != 64<<20 {
+		t.Errorf("%d frames of %d bytes are kept", n, h.bytes)
+	}
+}
+
 // What is kept is bounded by number and by size, and step back ends at the oldest.
 func TestHistoryIsBounded(t *testing.T) {
 	r := newRig(t, 120, 40)
