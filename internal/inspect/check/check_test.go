@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,6 +19,7 @@ import (
 	"github.com/eppctl/eppctl/internal/inspect"
 	"github.com/eppctl/eppctl/internal/inspect/out"
 	"github.com/eppctl/eppctl/internal/sim"
+	"github.com/eppctl/eppctl/internal/testdata"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -37,16 +37,6 @@ func engine(t *testing.T, o sim.EngineOptions) *sim.Engine {
 		}
 	})
 	return e
-}
-
-func closedPort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func run(t *testing.T, c *Command, pods ...pod.Spec) (string, *inspect.Error) {
@@ -83,7 +73,7 @@ func TestFindings(t *testing.T) {
 	good, wrong := engine(t, sim.EngineOptions{Name: "good"}), engine(t, sim.EngineOptions{Name: "wrong"})
 	pods := []pod.Spec{
 		{Name: "good", Address: good.Addr(), Ranks: 1},
-		{Name: "down", Address: closedPort(t), Ranks: 1},
+		{Name: "down", Address: testdata.Deaf(t), Ranks: 1},
 		{Name: "wrong", Address: wrong.Addr(), Engine: pod.EngineSGLang, Model: "another", Ranks: 1},
 	}
 	text, err := run(t, &Command{Format: "json"}, pods...)
@@ -127,7 +117,7 @@ func TestNoEventSources(t *testing.T) {
 // TestUnreachablePod: what a dead pod could not be asked is one skipped line and no
 // finding; nothing is concluded from its silence.
 func TestUnreachablePod(t *testing.T) {
-	text, err := run(t, &Command{Format: "table"}, pod.Spec{Name: "down", Address: closedPort(t), Ranks: 1})
+	text, err := run(t, &Command{Format: "table"}, pod.Spec{Name: "down", Address: testdata.Deaf(t), Ranks: 1})
 	if err == nil || err.What != "1 thing to look at: 1 FAIL" || !strings.HasPrefix(err.Hint, "try: ") || !strings.Contains(err.Hint, "down") {
 		t.Errorf("err = %+v", err)
 	}
@@ -184,7 +174,7 @@ func TestModels(t *testing.T) {
 		}
 	})
 	t.Run("one of them silent", func(t *testing.T) {
-		pods := append([]pod.Spec{{Name: "down", Address: closedPort(t), Ranks: 1}}, pods...)
+		pods := append([]pod.Spec{{Name: "down", Address: testdata.Deaf(t), Ranks: 1}}, pods...)
 		text, _ := runConfig(t, &Command{Format: "json"}, Config{Path: "f", Pods: pods, Whole: true, Models: []Model{{Name: "llama", Adapters: []string{"sql", "chat"}}, {Name: "qwen"}, {Name: "nobody"}}})
 		if got := codes(t, text); len(got) > 0 {
 			t.Errorf("the silent pod may serve it, yet there is %q", got)
@@ -224,7 +214,7 @@ func TestInterrupted(t *testing.T) {
 	cancel()
 	c := Command{Prober: &feed.Prober{}, Timeout: time.Second}
 	var e *inspect.Error
-	err := c.Run(ctx, Config{Path: "f", Pods: []pod.Spec{{Name: "a", Address: closedPort(t)}}}, &out.Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
+	err := c.Run(ctx, Config{Path: "f", Pods: []pod.Spec{{Name: "a", Address: testdata.Deaf(t)}}}, &out.Streams{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}})
 	if !errors.As(err, &e) || e.Kind != inspect.Interrupted {
 		t.Errorf("err = %v", err)
 	}

@@ -31,7 +31,7 @@ func TestTokenizers(t *testing.T) {
 	if err := os.Symlink(whole, filepath.Join(repository, "snapshots", commit)); err != nil {
 		t.Fatal(err)
 	}
-	hub := "http://" + closedPort(t)
+	hub := "http://" + testdata.Deaf(t)
 	const advice = "models[].tokenizer.source"
 	for _, c := range []struct {
 		name       string
