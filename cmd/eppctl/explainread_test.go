@@ -52,6 +52,7 @@ func startRecorded(t *testing.T) *recordedFleet {
 	r := &recordedFleet{t: t, engine: fleet, config: filepath.Join(dir, "eppctl.yaml"), file: filepath.Join(dir, "a.eptap")}
 	const any = "127.0.0.1:0"
 	text := fleet.Config(sim.Listen{ExtProc: any, Health: any, Admin: any, Metrics: any, EndpointsFile: filepath.Join(dir, "hosts.json")})
+	text += "limits: {pick_deadline: 20s, render_timeout: 10s, tokenize_timeout: 10s}\n" // past the usual ones ids are guessed
 	if err := os.WriteFile(r.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

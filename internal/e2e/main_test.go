@@ -65,6 +65,11 @@ type setup struct {
 	weights     string // "{delay: 0}"
 }
 
+// unhurried are limits for a machine so busy that a body or an engine's answer takes
+// seconds, below the 5 s after which Envoy goes on without the picker: past the usual ones
+// a request is routed without its prefix, and a model keeps the client's name.
+const unhurried = "{pick_deadline: 4s, render_timeout: 3s, tokenize_timeout: 3s}"
+
 func start(t *testing.T, o setup) *stack {
 	t.Helper()
 	set(&o.fleet.Engines, 3)
@@ -76,7 +81,7 @@ func start(t *testing.T, o setup) *stack {
 	t.Cleanup(func() { f.Close() })
 	dir := t.TempDir()
 	s, err := sim.StartStack(f, sim.StackOptions{Eppctl: eppctl, Envoy: envoy, Dir: dir,
-		EnvoyConfig: o.envoyConfig, Serve: o.serve, Weights: o.weights})
+		EnvoyConfig: o.envoyConfig, Serve: o.serve, Weights: o.weights, Limits: unhurried})
 	if err != nil {
 		t.Fatal(err)
 	}

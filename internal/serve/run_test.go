@@ -75,7 +75,9 @@ func launch(t *testing.T, engines int, edit func(string) string) *process {
 		log: &testdata.Buffer{}, ended: make(chan error, 1), reload: make(chan struct{}, 1),
 	}
 	const any = "127.0.0.1:0"
-	p.write(edit(fleet.Config(sim.Listen{ExtProc: any, Health: any, Admin: any, Metrics: any, EndpointsFile: p.eds})))
+	// Past the usual limits, as on a busy machine, a request is routed without its prefix.
+	const unhurried = "limits: {pick_deadline: 20s, render_timeout: 10s, tokenize_timeout: 10s}\n"
+	p.write(edit(fleet.Config(sim.Listen{ExtProc: any, Health: any, Admin: any, Metrics: any, EndpointsFile: p.eds}) + unhurried))
 	c, err := LoadConfig(p.config)
 	if err != nil {
 		t.Fatal(err)

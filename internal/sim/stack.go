@@ -24,6 +24,7 @@ type StackOptions struct {
 	Serve         []string // further flags of `eppctl serve`
 	Baseline      bool     // a second listener, round robin without the picker
 	Weights       string   // the section of that name, in braces; "" = the defaults
+	Limits        string   // and that one
 	// Config writes the configuration of a fleet that is not simulated; the fleet
 	// given is then nil.
 	Config func(Listen) string
@@ -66,6 +67,9 @@ func StartStack(f *Fleet, o StackOptions) (*Stack, error) {
 	config := o.Config(s.Listen)
 	if o.Weights != "" {
 		config += "weights: " + o.Weights + "\n"
+	}
+	if o.Limits != "" {
+		config += "limits: " + o.Limits + "\n"
 	}
 	if err := os.WriteFile(s.Config, []byte(config), 0o644); err != nil {
 		return nil, err
