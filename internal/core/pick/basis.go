@@ -33,6 +33,7 @@ type basis struct {
 	stays   float64 // seconds of a request's residence, by means
 	limits  telemetry.Limits
 	charge  float64 // of the breaker
+	holders holders
 
 	// What stands in for values that a pod does not tell.
 	usage    float64

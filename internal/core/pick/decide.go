@@ -24,6 +24,7 @@ func Decide(v *view.View, q *Query, pol *Policy, c *Card) Outcome {
 	for i, p := range v.Pods.Pods {
 		c.observe(v, q, c.lay(q, i, p))
 	}
+	c.countSharers(v, q)
 	c.judge()
 	if c.Winner >= 0 {
 		c.settleRank(v)
@@ -35,6 +36,7 @@ func Decide(v *view.View, q *Query, pol *Policy, c *Card) Outcome {
 func (c *Card) judge() {
 	c.settlePool()
 	b := &c.basis
+	b.settleCopy()
 	mildest, best, most := numVerdicts, -1, 0.0
 	for i := range c.Rows {
 		r := &c.Rows[i]
@@ -119,6 +121,7 @@ func (b *basis) observeRest(r *Row, s *telemetry.Brief) {
 	b.observePool(r, s)
 	b.observeUsage(r, s)
 	b.observeEnergy(r)
+	b.observeCopy(r)
 	if b.unfit(r) {
 		r.Verdict, r.Value, r.Limit = b.soft(r)
 	}

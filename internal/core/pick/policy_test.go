@@ -29,6 +29,7 @@ func TestValidateNamesTheKey(t *testing.T) {
 			"alpha":                     func(p *Policy) *float64 { return &p.Alpha },
 			"beta":                      func(p *Policy) *float64 { return &p.Beta },
 			"upsilon":                   func(p *Policy) *float64 { return &p.Upsilon },
+			"crowding":                  func(p *Policy) *float64 { return &p.Crowding },
 			"delay":                     func(p *Policy) *float64 { return &p.Delay },
 			"pool":                      func(p *Policy) *float64 { return &p.Pool },
 			"pool_cap":                  func(p *Policy) *float64 { return &p.PoolCap },

@@ -9,6 +9,7 @@ const (
 	TermDelay
 	TermBreaker
 	TermPool
+	TermCopy
 	TermConcurrency
 	TermUtilisation
 	TermLoRA
@@ -26,6 +27,7 @@ var terms = [numTerms]term{
 	TermDelay:       delayTerm,
 	TermBreaker:     breakerTerm,
 	TermPool:        poolTerm,
+	TermCopy:        copyTerm,
 	TermConcurrency: concurrencyTerm,
 	TermUtilisation: utilisationTerm,
 	TermLoRA:        loraTerm,
@@ -53,6 +55,9 @@ func (b *basis) score(r *Row) {
 	}
 	if poolCounts(b, r) {
 		sum = r.add(sum, TermPool, poolSeconds(b, r))
+	}
+	if copyCounts(b, r) {
+		sum = r.add(sum, TermCopy, copySeconds(b, r))
 	}
 	if concurrencyCounts(b, r) {
 		sum = r.add(sum, TermConcurrency, concurrencySeconds(b, r))

@@ -9,7 +9,7 @@ import (
 // The terms of the score, in order of summation. This line is the whole registry:
 // what follows from it, score.go has.
 //
-//go:generate go run ../../../scripts/terms KV Queue Delay Breaker Pool Concurrency Utilisation LoRA Hardware Tier Energy
+//go:generate go run ../../../scripts/terms KV Queue Delay Breaker Pool Copy Concurrency Utilisation LoRA Hardware Tier Energy
 
 // term is one contribution to the score. The file named after it declares, of the
 // term X, xTerm as below and two functions of a basis and a row: xSeconds, its signed

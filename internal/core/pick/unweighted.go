@@ -15,7 +15,7 @@ func (p *Policy) unit() *Policy {
 
 // Unweighted appends the terms of every row in seconds per unit of their weight, in
 // the order of TermNames; NaN for rows that are no candidates. With TermWeights it
-// says what other weights would have chosen. Hardware and tier, in which alpha and
+// says what other weights would have chosen. Copy, hardware and tier, in which alpha and
 // delay are but a part, stand as they were.
 func (c *Card) Unweighted(dst []float32) []float32 {
 	b := c.basis
@@ -28,7 +28,9 @@ func (c *Card) Unweighted(dst []float32) []float32 {
 		b.score(r)
 		unit := r.Terms
 		r.Terms, r.Total = terms, total
-		unit[TermHardware], unit[TermTier] = terms[TermHardware], terms[TermTier]
+		for _, t := range [...]int{TermCopy, TermHardware, TermTier} {
+			unit[t] = terms[t]
+		}
 		for _, v := range unit {
 			if !r.Candidate {
 				v = math.NaN()

@@ -52,6 +52,7 @@ func (p *Policy) Validate() error {
 		{"pool", p.Pool, 0, large, notNegative},
 		{"pool_cap", p.PoolCap, 0, 1 - small, share},
 		{"beta", p.Beta, 0, large, notNegative},
+		{"crowding", p.Crowding, 0, large, notNegative},
 		{"upsilon", p.Upsilon, 0, large, notNegative},
 		{"breaker.weight", p.Breaker.Weight, 0, large, notNegative},
 		{"breaker.ratio", p.Breaker.Ratio, 1 + small, 16, "a number above 1, up to 16"},

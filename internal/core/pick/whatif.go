@@ -42,8 +42,8 @@ func (e *UnknownPodError) Error() string {
 // result is was again.
 //
 // What Decide settles while it reads stays settled: which rank of a pod the row is
-// about, whether its adapter is loaded, and which scrape our own account was read
-// against. Neither was nor its policy change.
+// about, whether its adapter is loaded, which scrape our own account was read
+// against, and how many share the prefix that the most pods hold. Neither was nor its policy change.
 func Suppose(was *Card, w *WhatIf, c *Card) error {
 	pol := was.basis.policy
 	if len(w.Weights) > 0 {
@@ -59,6 +59,7 @@ func Suppose(was *Card, w *WhatIf, c *Card) error {
 	for i := range c.Rows {
 		c.resettle(was, i, w)
 	}
+	c.basis.holders.sharers = was.basis.holders.sharers
 	c.judge()
 	return nil
 }

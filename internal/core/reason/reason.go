@@ -73,6 +73,7 @@ const (
 
 // Why a term of a score is 0.
 const (
+	NotCrowded      Code = "not-crowded"          // the pods that hold it have no more in flight
 	Idle            Code = "idle"                 // there is nothing there to charge
 	WeightZero      Code = "weight-zero"          // the configuration leaves the term out
 	Overdue         Code = "answers-due"          // requests wait, and by our estimates they have been answered

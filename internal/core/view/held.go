@@ -66,12 +66,29 @@ func chunks(h *block.Hasher, p *block.Prompt) []uint64 {
 		known = min(known, p.Cut)
 	}
 	out := make([]uint64, known/chunkTokens)
-	chain := uint64(h.Space(block.Namespace{Model: p.Model, LoRA: p.LoRA, Salt: p.Salt, Size: chunkTokens}))
+	at := chainOf(h, p)
 	for i := range out {
-		key := h.Key(p.Tokens[i*chunkTokens : (i+1)*chunkTokens])
-		hi, lo := bits.Mul64(chain^0x9e3779b97f4a7c15, uint64(key)^0xbf58476d1ce4e5b9)
-		chain = hi ^ lo
-		out[i] = chain
+		at.step(i)
+		out[i] = at.digest
 	}
 	return out
+}
+
+// chain walks a prompt chunk by chunk.
+type chain struct {
+	hasher *block.Hasher
+	tokens []uint32
+	digest uint64 // of all up to the last step
+}
+
+func chainOf(h *block.Hasher, p *block.Prompt) chain {
+	space := h.Space(block.Namespace{Model: p.Model, LoRA: p.LoRA, Salt: p.Salt, Size: chunkTokens})
+	return chain{h, p.Tokens, uint64(space)}
+}
+
+// step takes in the i-th chunk.
+func (c *chain) step(i int) {
+	key := c.hasher.Key(c.tokens[i*chunkTokens : (i+1)*chunkTokens])
+	hi, lo := bits.Mul64(c.digest^0x9e3779b97f4a7c15, uint64(key)^0xbf58476d1ce4e5b9)
+	c.digest = hi ^ lo
 }

@@ -22,10 +22,11 @@ type Ledger struct {
 	standings [pod.MaxMembers]standing // first: each lies in two cache lines then
 	locks     [pod.MaxMembers]sync.Mutex
 
-	rows   [pod.MaxMembers]atomic.Pointer[account]
-	means  means
-	rates  rates
-	hasher *block.Hasher
+	rows    [pod.MaxMembers]atomic.Pointer[account]
+	means   means
+	rates   rates
+	sharers sharers
+	hasher  *block.Hasher
 }
 
 // chunkSeed seeds the digests by which in-flight prompts are compared with each

@@ -87,6 +87,7 @@ func (l *Ledger) Place(p *pod.Pod, w Work, now int64) *Placement {
 	r := &Placement{ledger: l, work: w, prefill: w.Prefill, placed: now}
 	if w.Prompt != nil {
 		r.chunks = chunks(l.hasher, w.Prompt)
+		l.sharers.add(r.chunks, 1)
 	}
 	l.means.placed(w.Prefill, now)
 	r.work.Prompt = nil // token ids are not kept
@@ -204,6 +205,7 @@ func (r *Placement) End(now int64) {
 	}
 	r.ended = true
 	r.leave(now)
+	r.ledger.sharers.add(r.chunks, -1)
 	r.ledger.means.left(r.placed)
 	switch {
 	case r.answered:

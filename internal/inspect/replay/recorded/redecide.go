@@ -45,7 +45,7 @@ type rule struct {
 	was, now weighted
 	told     bool // the terms tell what it would decide
 	// mixed are the terms that change with what differs in a way that their seconds
-	// do not tell: hardware with alpha and delay, tier with alpha.
+	// do not tell: hardware with alpha and delay, tier and copy with alpha.
 	mixed []int
 }
 
@@ -77,7 +77,7 @@ func newRule(f *recording.Fleet, was, now *pick.Policy) rule {
 		}
 	}
 	if was.Alpha != now.Alpha {
-		r.mixed = append(r.mixed, slices.Index(f.Terms, names[pick.TermHardware]), slices.Index(f.Terms, names[pick.TermTier]))
+		r.mixed = append(r.mixed, slices.Index(f.Terms, names[pick.TermHardware]), slices.Index(f.Terms, names[pick.TermTier]), slices.Index(f.Terms, names[pick.TermCopy]))
 	}
 	if was.Delay != now.Delay {
 		r.mixed = append(r.mixed, slices.Index(f.Terms, names[pick.TermHardware]))
