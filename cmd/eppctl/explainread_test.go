@@ -86,6 +86,19 @@ func startRecorded(t *testing.T) *recordedFleet {
 		}
 	}
 	t.Cleanup(r.stop)
+	// The recording is asked for its begin too: serve has streams by then.
+	eventuallyOK(t, "serve follows its pods", func() error {
+		x, err := card(t, "--addr", r.admin, "--tokens", "1,2,3")
+		if err != nil {
+			return err
+		}
+		for _, p := range x.Pods {
+			if p.IndexState != "live" {
+				return fmt.Errorf("%s is %s", p.Name, p.IndexState)
+			}
+		}
+		return nil
+	})
 	r.tap = &exec.Cmd{Path: os.Args[0], Env: os.Environ(), Args: []string{"eppctl", "tap", "-q", "--from", "serve", "--addr", r.admin, "--write", r.file}, Stderr: &r.said}
 	if err := r.tap.Start(); err != nil {
 		t.Fatal(err)
