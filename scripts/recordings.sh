@@ -97,7 +97,7 @@ id=$(curl -s "http://$admin/v1/picks?limit=200" | python3 -c '
 import json, sys
 picks = json.load(sys.stdin)["picks"]
 print(max((p for p in picks if p["cached_tokens"]), key=lambda p: min(p["margin"] or 0, 0.02))["pick_id"])')
-begin explain 100 38 "eppctl explain --request-id $id"
+begin explain 100 38 "eppctl explain --request-id $id; sleep 1" # asciinema loses what stands in the terminal when its command ends
 patiently 'TRY ' screen explain
 picture explain explain
 tm kill-server
