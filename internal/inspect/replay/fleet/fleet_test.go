@@ -83,20 +83,26 @@ func TestDeterministic(t *testing.T) {
 
 // An index that is behind a replay port misses nothing in the end; one without it
 // loses what was lost, and neither promises what is not there for long.
+// One run's share of cached tokens moves by a hundredth with what is lost, whatever the
+// policy: the mean of six does not by half of that.
 func TestEventLoss(t *testing.T) {
 	w := conversation(t, 1000)
-	c := Default()
-	c.Pods, c.Speed = 8, 1.5
-	whole := play(t, w, "pool", c)
-	c.Loss = 0.05
-	replayed := play(t, w, "pool", c)
-	c.ReplayDelay = 0
-	lost := play(t, w, "pool", c)
-	if replayed.Hit < whole.Hit-0.01 {
-		t.Errorf("with replay %.3f of the tokens are cached, without loss %.3f", replayed.Hit, whole.Hit)
+	var whole, replayed, lost float64
+	const seeds = 6
+	for seed := range uint64(seeds) {
+		c := Default()
+		c.Pods, c.Speed, c.Seed = 8, 1.5, seed+1
+		whole += play(t, w, "pool", c).Hit / seeds
+		c.Loss = 0.05
+		replayed += play(t, w, "pool", c).Hit / seeds
+		c.ReplayDelay = 0
+		lost += play(t, w, "pool", c).Hit / seeds
 	}
-	if lost.Hit >= replayed.Hit {
-		t.Errorf("lost for good: %.3f of the tokens cached, with replay %.3f", lost.Hit, replayed.Hit)
+	if replayed < whole-0.005 {
+		t.Errorf("with replay %.3f of the tokens are cached, without loss %.3f", replayed, whole)
+	}
+	if lost >= replayed-0.02 {
+		t.Errorf("lost for good: %.3f of the tokens cached, with replay %.3f", lost, replayed)
 	}
 }
 
@@ -154,7 +160,7 @@ func TestSettings(t *testing.T) {
 	plain, fixed := play(t, w, "pool", c), play(t, w, "fixed", c)
 	c.Settings = route.Settings{
 		{Key: "alpha", Value: "4"}, {Key: "delay", Value: "0"}, {Key: "pool", Value: "0"}, {Key: "beta", Value: "0.02"},
-		{Key: "upsilon", Value: "0.05"}, {Key: "breaker.depth", Value: "32"},
+		{Key: "upsilon", Value: "0.05"}, {Key: "crowding", Value: "0"}, {Key: "breaker.depth", Value: "32"},
 	}
 	set := play(t, w, "pool", c)
 	if set.Mean != fixed.Mean || set.Hit != fixed.Hit || set.Mean == plain.Mean {
