@@ -362,7 +362,10 @@ func (c *Client) unreachable(ctx context.Context, err error) error {
 		Why: "serve is not running here, or its admin port differs", Hint: "try: --addr HOST:PORT, or --addr unix:/PATH",
 	}
 	var netErr net.Error
+	met, why, unresolved := Unresolved(err)
 	switch {
+	case unresolved: // before the others: it may be the name server that refuses or does not answer
+		e.What, e.Why = met, why
 	case errors.Is(err, syscall.ECONNREFUSED):
 		e.What = "connection refused"
 	case errors.Is(err, os.ErrNotExist):

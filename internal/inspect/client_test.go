@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,6 +52,24 @@ func TestUnreachable(t *testing.T) {
 		e := kindOf(t, err)
 		if e.Kind != Unreachable || e.What != "cannot reach serve at "+closed+": connection refused" || e.Why == "" || e.Hint == "" {
 			t.Errorf("%+v", e)
+		}
+	})
+	t.Run("no such name", func(t *testing.T) {
+		_, err := client(t, "serve.invalid:9004").Recent(t.Context(), "x")
+		e := kindOf(t, err)
+		if e.Kind != Unreachable || e.What != "cannot reach serve at serve.invalid:9004: no such host" || e.Why != "the name serve.invalid has no address here" || e.Hint == "" {
+			t.Errorf("%+v", e)
+		}
+	})
+	t.Run("no name server", func(t *testing.T) { // which refuses or hangs as serve may
+		for _, cause := range []*net.DNSError{
+			{Name: "serve.svc", Server: "10.0.0.1:53", Err: "i/o timeout", IsTimeout: true},
+			{Name: "serve.svc", Server: "10.0.0.1:53", Err: "connection refused", UnwrapErr: syscall.ECONNREFUSED},
+		} {
+			e := kindOf(t, client(t, "serve.svc:9004").unreachable(t.Context(), &net.OpError{Op: "dial", Err: cause}))
+			if e.Kind != Unreachable || e.What != "cannot reach serve at serve.svc:9004: its name cannot be looked up" || !strings.HasPrefix(e.Why, "lookup of serve.svc at 10.0.0.1:53: ") {
+				t.Errorf("%+v", e)
+			}
 		}
 	})
 	t.Run("no socket", func(t *testing.T) {

@@ -59,7 +59,7 @@ func (m *merge) unanswered() {
 		field string
 	}{{m.told.aboutModels, "model"}, {m.told.aboutEvents, "events"}} {
 		if q.outcome == failed {
-			m.report(SeverityWarning, "no-answer", q.field, "", "", printable(q.err.Error(), 200)+"; asked again until it answers")
+			m.report(SeverityWarning, "no-answer", q.field, "", "", printable(said(q.err), 200)+"; asked again until it answers")
 		}
 	}
 }

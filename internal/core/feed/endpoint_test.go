@@ -50,7 +50,7 @@ func TestLinkErrorsInWords(t *testing.T) {
 	for want, e := range map[string]*linkError{
 		"handshake: no answer in time":        {FaultHandshake, &net.OpError{Op: "read", Net: "tcp", Source: local, Err: os.ErrDeadlineExceeded}},
 		"dial: connection refused":            {FaultDial, &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}},
-		"dial: no such host: no.such.host":    {FaultDial, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "no.such.host", Server: "10.0.0.1:53"}}},
+		"dial: no such host: no.such.host":    {FaultDial, &net.OpError{Op: "dial", Err: &net.DNSError{Err: "no such host", Name: "no.such.host", Server: "10.0.0.1:53", IsNotFound: true}}},
 		"eof: closed by the other side":       {FaultEOF, io.EOF},
 		"protocol: invalid greeting received": {FaultProtocol, fmt.Errorf("zmq4: could not open a ZMTP connection: %w", fmt.Errorf("zmq4: could not exchange greetings: %w", errors.New("zmq4: invalid greeting received")))},
 	} {

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -47,13 +48,13 @@ var library = strings.NewReplacer(
 // what differs from one attempt to the next, our own port: the same failure reads
 // the same.
 func inWords(err error) string {
-	var name *net.DNSError
 	var op *net.OpError
 	var call *os.SyscallError
+	if words, ok := LookupWords(err); ok {
+		return words
+	}
 	switch {
-	case errors.As(err, &name):
-		return name.Err + ": " + name.Name
-	case errors.Is(err, os.ErrDeadlineExceeded):
+	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
 		return "no answer in time"
 	case errors.As(err, &call):
 		return call.Err.Error()

@@ -199,6 +199,7 @@ func (k *keeper) live(ctx context.Context) {
 				return
 			}
 		case t := <-work.told:
+			work.answered()
 			k.known.learn(t)
 			if k.learned(work) {
 				return

@@ -67,10 +67,7 @@ func (r *probe) blame(endpoint string, kind zmq4.SocketType, err error) (code re
 	if kind == zmq4.Dealer {
 		dead = reason.ReplayDead
 	}
-	var name *net.DNSError
 	switch {
-	case errors.As(err, &name):
-		return dead, fmt.Sprintf("the name %s does not resolve: correct it, or the name service", name.Name)
 	case errors.Is(err, errNoReplay):
 		return dead, "it takes a request and sends nothing: not an engine's replay port, or its publisher hangs"
 	case faultOf(err) == FaultDial:

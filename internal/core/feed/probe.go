@@ -89,7 +89,7 @@ func (p *Prober) probe(ctx context.Context, name string) *probe {
 // ask goes through everything, and returns the spec as completed.
 func (r *probe) ask(spec pod.Spec) pod.Spec {
 	t, err := askEngine(r.ctx, r.Client, "http://"+spec.Address, spec.Engine)
-	r.fact("http", err, spec.Address+" answers")
+	r.answers(spec.Address, err)
 	if err != nil {
 		r.rest(spec)
 		return spec
@@ -137,10 +137,19 @@ func (r *probe) rest(spec pod.Spec) {
 	skip("tokenize")
 }
 
+// answers notes whether anything speaks HTTP at the pod's address. Not every error
+// names what was asked.
+func (r *probe) answers(address string, err error) {
+	if err != nil {
+		err = fmt.Errorf("%s: %s", address, inWords(err))
+	}
+	r.fact("http", err, address+" answers")
+}
+
 // fact notes detail, or the error instead.
 func (r *probe) fact(what string, err error, detail string) {
 	if err != nil {
-		detail = printable(err.Error(), 200)
+		detail = printable(said(err), 200)
 	}
 	r.facts = append(r.facts, Fact{Pod: r.name, What: what, OK: err == nil, Detail: detail})
 }

@@ -22,7 +22,9 @@ func send(client *http.Client, req *http.Request) (*http.Response, error) {
 		}
 		return nil
 	}
-	return own.Do(req)
+	req, name := traced(req)
+	resp, err := own.Do(req)
+	return resp, name.blame(err)
 }
 
 // sentOn says where an answer wants to send whoever asks, "" = nowhere.

@@ -225,9 +225,10 @@ func (c *RemoteTokenizer) ask(ctx context.Context, url string, body []byte, most
 		return nil, 0, err
 	}
 	req.Header.Set("Content-Type", "application/json")
+	req, name := traced(req)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, name.blame(err)
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {

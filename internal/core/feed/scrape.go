@@ -141,17 +141,17 @@ func (s *scraper) mute(err error, worked bool) bool {
 
 // fail puts a failure on the board.
 func (s *scraper) fail(err error, mute bool) {
-	now := s.now()
+	now, why := s.now(), said(err)
 	if s.raw != nil { // the page says it all
 		s.tell(http.StatusOK, s.raw, s.asked)
 	} else {
-		s.tell(statusOf(err, mute), []byte(err.Error()), now)
+		s.tell(statusOf(err, mute), []byte(why), now)
 	}
 	if mute {
-		s.board.FailMute(s.id, err.Error(), now)
+		s.board.FailMute(s.id, why, now)
 		return
 	}
-	s.board.Fail(s.id, err.Error(), now)
+	s.board.Fail(s.id, why, now)
 }
 
 // statusOf is what a recording says of a scrape without a page.
@@ -215,7 +215,7 @@ func (s *scraper) scrape(ctx context.Context, prev *telemetry.Sample) (*telemetr
 	buf := pages.Get().(*bytes.Buffer)
 	defer pages.Put(buf) // a Sample keeps nothing of the page
 	page, err := fetchPage(ctx, s.client, s.url, s.maxBytes, buf)
-	if errors.Is(err, context.DeadlineExceeded) {
+	if _, unnamed := LookupWords(err); errors.Is(err, context.DeadlineExceeded) && !unnamed {
 		late := fmt.Errorf("no complete answer within %v", timeout)
 		if _, mute := errors.AsType[muteError](err); mute {
 			late = muteError{late}

@@ -29,6 +29,7 @@ type work struct {
 	alone     bool      // the engine did not answer: what is configured has to do
 	missing   *observer // tells why there is no stream; nil while there is one
 	spared    bool      // it was said that its events are left alone
+	unheard   bool      // it was said that the engine does not answer
 	claim     *claim    // of a pod whose publishers dial us, else nil
 }
 
@@ -73,8 +74,21 @@ func (w *work) advance() {
 func (w *work) unanswered(err error) {
 	w.alone = w.keeper.feed.opts.Discard
 	w.advance()
-	w.mute(inWords(err))
-	w.absent(inWords(err))
+	why := inWords(err)
+	if !w.unheard && !w.keeper.feed.opts.Discard { // who looks on is told by the streams
+		w.unheard = true
+		w.keeper.log.Warn("the engine does not answer; it is asked again until it does", "address", w.keeper.spec.Address, "why", why)
+	}
+	w.mute(why)
+	w.absent(why)
+}
+
+// answered takes note that the engine was heard.
+func (w *work) answered() {
+	if w.unheard {
+		w.unheard = false
+		w.keeper.log.Info("the engine answers", "address", w.keeper.spec.Address)
+	}
 }
 
 // mute puts it on the board that nothing answers at a pod which has told no page to

@@ -51,16 +51,16 @@ func noIDs(ctx context.Context, patience time.Duration, engine, base string, err
 
 // unreachable says what kept an engine from answering at all; met is "" if it did answer.
 func unreachable(patience time.Duration, err error) (met, why string) {
-	var name *net.DNSError
 	var record tls.RecordHeaderError
 	var certificate *tls.CertificateVerificationError
 	var op *net.OpError
 	var timeout net.Error
+	if met, why, ok := inspect.Unresolved(err); ok {
+		return met, why
+	}
 	switch {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "connection refused", "no engine is running there, or its port differs"
-	case errors.As(err, &name) && name.IsNotFound:
-		return "no such host", "the name " + name.Name + " has no address here"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
 		return fmt.Sprintf("no answer in %v", patience), "it hangs or is overloaded, or something on the way drops what is sent there"
 	case errors.As(err, &certificate):
