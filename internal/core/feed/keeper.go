@@ -49,6 +49,7 @@ type keeper struct {
 	subs     []*subscriber // by rank; nil until an event source is known
 	owner    index.Owner
 	restarts float64 // guessed from the engine's counters
+	inTurn   inTurn
 	findings []Finding
 }
 

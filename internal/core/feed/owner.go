@@ -62,6 +62,9 @@ func (k *keeper) sampled(s *telemetry.Sample, restart string) {
 	if restart != "" {
 		k.restarts++
 	}
+	if k.inTurn.sees(s.ProcessStart) {
+		k.log.Warn("several engines at one address: " + hintSeveral)
+	}
 	id := identity{id: k.restarts, guessed: true, at: s.At}
 	if s.ProcessStart.Known {
 		id = identity{id: s.ProcessStart.V, at: s.At}

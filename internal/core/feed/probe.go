@@ -206,6 +206,7 @@ func (r *probe) metrics(spec pod.Spec) {
 	r.sample = s
 	r.fact("metrics", nil, fmt.Sprintf("%s: requests running %s, waiting %s; KV cache in use %s",
 		spec.Metrics, shown(s.Running, 1, ""), shown(s.Waiting, 1, ""), shown(s.KVUsage, 100, "%")))
+	r.several(spec, s)
 }
 
 // page reads the metrics page.
