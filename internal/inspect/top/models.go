@@ -30,7 +30,7 @@ type verdict int
 const (
 	differs verdict = iota
 	doubtful
-	exact
+	passed
 	engines
 )
 
@@ -43,7 +43,7 @@ func (r *idsRow) verdict() verdict {
 	case p.State == "failed":
 		return differs
 	case p.State == "passed":
-		return exact
+		return passed
 	}
 	return doubtful
 }
@@ -53,15 +53,15 @@ func (r *idsRow) word() cell {
 	switch r.verdict() {
 	case differs:
 		if at := r.Parity.DiffersAt; at != nil {
-			return text(bad, fmt.Sprintf("differs at %d", *at))
+			return text(bad, fmt.Sprintf("failed at %d", *at))
 		}
-		return text(bad, "differs")
-	case exact:
-		return text(good, "exact")
+		return text(bad, "failed")
+	case passed:
+		return text(good, "passed")
 	case engines:
 		return text(dim, "the engine's")
 	}
-	return text(warn, "unknown")
+	return text(warn, "not-run")
 }
 
 // by is what told so: a probe, all of them, events, or why nothing did.
@@ -179,7 +179,7 @@ func (s *sheet) tokenIDs(short bool) cell {
 	switch {
 	case worst == nil:
 		return ""
-	case short || worst.verdict() == exact:
+	case short || worst.verdict() == passed:
 		return head("IDS") + "  " + worst.word()
 	}
 	return head("IDS") + "  " + worst.word() + plain(" ("+worst.model+")")

@@ -10,9 +10,9 @@ import (
 // a view of its own.
 func TestTokenIDs(t *testing.T) {
 	r := busy(t, 160, 50)
-	r.has("IDS  differs at 4 (mistral")
+	r.has("IDS  failed at 4 (mistral")
 	r.keys("4")
-	r.has("exact", "21 probes", "192", "differs at 4", "long word", "unknown", "parity-pending", "the engine's")
+	r.has("passed", "21 probes", "192", "failed at 4", "long word", "not-run", "parity-pending", "the engine's")
 	r.time = r.time.Add(5e9)
 	r.has("197") // ages go on
 	r.has("other")
@@ -38,9 +38,9 @@ func TestTokenIDs(t *testing.T) {
 	// A pod tells of its model.
 	r.fleet.Tokenizers = tokenizers()[:1]
 	r.frame(1e9)
-	r.has("IDS  exact")
+	r.has("IDS  passed")
 	r.keys("1 j j enter")
-	r.has("IDS       native  ready  exact  21 probes  compared with vllm-a-1")
+	r.has("IDS       native  ready  passed  21 probes  compared with vllm-a-1")
 }
 
 func TestVerdicts(t *testing.T) {
@@ -51,12 +51,12 @@ func TestVerdicts(t *testing.T) {
 		word   cell
 		by     string
 	}{
-		{native, nil, doubtful, text(warn, "unknown"), ""},
-		{native, &view.Parity{State: "not-run", Why: "parity-pending"}, doubtful, text(warn, "unknown"), "parity-pending"},
-		{native, &view.Parity{State: "passed", Compared: 1}, exact, text(good, "exact"), "1 probe"},
-		{native, &view.Parity{State: "failed", Why: "parity-events"}, differs, text(bad, "differs"), "parity-events"},
-		{native, &view.Parity{State: "failed", Why: "parity-probe", Probe: "p", DiffersAt: new(0)}, differs, text(bad, "differs at 0"), "p"},
-		{native, &view.Parity{State: "a word of a later release"}, doubtful, text(warn, "unknown"), ""},
+		{native, nil, doubtful, text(warn, "not-run"), ""},
+		{native, &view.Parity{State: "not-run", Why: "parity-pending"}, doubtful, text(warn, "not-run"), "parity-pending"},
+		{native, &view.Parity{State: "passed", Compared: 1}, passed, text(good, "passed"), "1 probe"},
+		{native, &view.Parity{State: "failed", Why: "parity-events"}, differs, text(bad, "failed"), "parity-events"},
+		{native, &view.Parity{State: "failed", Why: "parity-probe", Probe: "p", DiffersAt: new(0)}, differs, text(bad, "failed at 0"), "p"},
+		{native, &view.Parity{State: "a word of a later release"}, doubtful, text(warn, "not-run"), ""},
 		{"render", nil, engines, text(dim, "the engine's"), ""},
 	} {
 		r := &idsRow{ProviderState: &view.ProviderState{Name: tc.name, Parity: tc.parity}}
@@ -66,7 +66,7 @@ func TestVerdicts(t *testing.T) {
 	}
 }
 
-// tokenizers are models of which one is exact, one differs, one is not compared yet,
+// tokenizers are models of which one passed, one failed, one is not compared yet,
 // and one has its ids from an engine alone.
 func tokenizers() []view.TokenizerState {
 	none := map[string]uint64{}

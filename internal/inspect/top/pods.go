@@ -25,7 +25,7 @@ const (
 var podColumns = []column[*podRow]{
 	{name: "POD", need: 0, cell: podName, less: byName},
 	{name: "STATE", width: 5, need: 1, cell: func(_ *drawing, r *podRow) cell { return stateCell(r) }, less: func(a, b *podRow) int {
-		return cmp.Compare(stateRank(a.State), stateRank(b.State))
+		return cmp.Compare(stateRank(a.word()), stateRank(b.word()))
 	}},
 	{name: "REQ/s", width: 5, at: lipgloss.Right, need: 5, cell: func(_ *drawing, r *podRow) cell { return known(r.picks.String()) }, less: func(a, b *podRow) int {
 		return cmp.Compare(b.picks.v, a.picks.v)
@@ -103,7 +103,17 @@ func known(s string) cell {
 var states = []struct {
 	word string
 	look look
-}{{"down", bad}, {"stale", warn}, {"open", bad}, {"slow", warn}, {"ok", good}}
+}{{"down", bad}, {"stale", warn}, {"open", bad}, {"blind", warn}, {"slow", warn}, {"ok", good}}
+
+// word is the pod's state. One with an event stream in which nothing is heard is blind,
+// if it is no worse: on a screen without room for SYNC it would pass for well.
+func (r *podRow) word() string {
+	const blind = "blind"
+	if stateRank(r.State) > stateRank(blind) && (r.sync == view.Down.String() || r.sync == view.Stale.String()) {
+		return blind
+	}
+	return r.State
+}
 
 func stateRank(word string) int {
 	for i, s := range states {
@@ -118,7 +128,7 @@ func stateRank(word string) int {
 // without colour too.
 func stateCell(r *podRow) cell {
 	for _, s := range states {
-		if s.word != r.State {
+		if s.word != r.word() {
 			continue
 		}
 		switch {

@@ -269,7 +269,7 @@ func meaning(w, from int, word, means string) []string {
 
 // columnHelp says what the columns of all views mean.
 var columnHelp = [][2]string{
-	{"STATE", "of a pod the worst that applies: DOWN nothing answers, STALE metrics too old, OPEN a breaker keeps it out, SLOW degraded hardware, drain gets nothing new, ok; of token ids whether the latest prompt was told"},
+	{"STATE", "of a pod the worst that applies: DOWN nothing answers, STALE metrics too old, OPEN a breaker keeps it out, BLIND its events are not heard (SYNC says why), SLOW degraded hardware, drain gets nothing new, ok; of token ids whether the latest prompt was told"},
 	{"REQ/s", "picks of this pod, over the last ten seconds"},
 	{"SHARE", "of all picks, in percent, over the last minute"},
 	{"WAIT RUN", "requests waiting and running, by the engine's metrics; ? unknown"},
@@ -296,7 +296,7 @@ var columnHelp = [][2]string{
 	{"REASON WHY", "why nothing was matched, or is not as it should be: a word of docs/operations.md; DETAIL in its own words"},
 	{"us", "the time that the decision took, in microseconds"},
 	{"BY", "who tells the token ids, in the order in which they are asked; TOLD and FAILED count prompts"},
-	{"PARITY", "of the token ids made here with the engine's: exact, as all probes show; differs at the position of a probe's first wrong id; unknown, nothing was compared. PROBE is that probe, or how many were compared"},
+	{"PARITY", "of the token ids made here with the engine's: passed, all probes gave the same; failed at the position of a probe's first wrong id; not-run, nothing was compared. PROBE is that probe, or how many were compared"},
 	{"EQUAL DIFFER", "requests by what events said of their ids"},
 	{"FILES", "where the model's own files come from"},
 }

@@ -89,7 +89,7 @@ func newSheet(h *history, n int, s *view.Snapshot) *sheet {
 			r.picks, r.share = rate{}, rate{}
 		}
 		sh.pods = append(sh.pods, r)
-		sh.states[r.State]++
+		sh.states[r.word()]++
 		hit, queried = hit+r.reported[0], queried+r.reported[1]
 		if r.share.ok {
 			total += r.share.v
