@@ -100,6 +100,8 @@ func bashCompletion(root *cobra.Command, w io.Writer, descriptions bool) error {
 func guardCompletion(root *cobra.Command) {
 	cmd, _, err := root.Find([]string{"completion", "bash"})
 	must(err)
+	shells := cmd.Parent()
+	shells.Args, shells.RunE = noArgs, func(cmd *cobra.Command, _ []string) error { return cmd.Help() } // else an unknown shell is help and success
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		plain, err := cmd.Flags().GetBool("no-descriptions")
 		if err != nil {

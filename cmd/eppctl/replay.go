@@ -105,6 +105,7 @@ func (o *replayOptions) flags(cmd *cobra.Command) {
 	f.IntVar(&o.Requests, "requests", 0, "play the first `N` only, 0 = all")
 	f.StringSliceVar(&o.Policies, "policy", []string{"pool", "least-in-flight", "round-robin"}, "policies to play, `NAMES` with commas")
 	f.Float64SliceVar(&o.Speeds, "speed", []float64{1}, "divide arrival times by each of these `NUMBERS`")
+	f.Lookup("speed").DefValue = "1" // pflag shows it with six decimals
 	f.StringVar(&o.profile, "profile", engine.Profiles()[0], "engines: "+strings.Join(engine.Profiles(), ", "))
 	f.Float64Var(&o.pace, "pace", 1, "engines take `FACTOR` times as long as the profile; with --decisions fitted unless given")
 	f.IntVar(&c.Pods, "pods", c.Pods, "how many engines; with --decisions as many as were recorded")
@@ -120,13 +121,15 @@ func (o *replayOptions) flags(cmd *cobra.Command) {
 	f.StringArrayVar(&o.slow, "slow", nil, "slow a pod down: `POD=FACTORx[@TIME]`; repeatable")
 	f.StringArrayVar(&o.away, "restart", nil, "restart a pod with an empty cache: `POD@TIME+DURATION`; repeatable")
 	f.Uint64Var(&c.Seed, "seed", c.Seed, "of arrivals, steps and generators")
-	f.StringArrayVar(&o.sets, "set", nil, "a constant of weights for eppctl's own policies: `KEY=VALUE`; repeatable")
+	f.StringArrayVar(&o.sets, "set", nil, "a constant of weights for eppctl's own policies, by its key or its term: `NAME=VALUE`; repeatable")
 	f.StringArrayVar(&o.weights, "weight", nil, "a constant of weights for the policy what-if, by its key or its term: `NAME=VALUE`; repeatable")
 	f.StringVarP(&o.Format, "output", "o", "table", "table, json")
 	f.StringVar(&o.HTML, "html", "", "write a report with charts to `FILE`")
 	enum(cmd, "workload", workload.Generators())
 	enum(cmd, "policy", append([]string{replay.Recorded, replay.WhatIf}, route.Names()...))
-	must(cmd.RegisterFlagCompletionFunc("weight", cobra.FixedCompletions(equals(pick.WeightNames()), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)))
+	for _, flag := range []string{"set", "weight"} {
+		must(cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(equals(pick.WeightNames()), cobra.ShellCompDirectiveNoFileComp|cobra.ShellCompDirectiveNoSpace)))
+	}
 	enum(cmd, "profile", engine.Profiles())
 	enum(cmd, "output", replay.Formats())
 	must(cmd.MarkFlagFilename("decisions", "eptap"))
@@ -290,6 +293,8 @@ func generators() string {
 
 func policies() string {
 	var b strings.Builder
+	fmt.Fprintf(&b, "  %-16s %s\n", replay.Recorded, "eppctl under the recorded weights; with --decisions always there")
+	fmt.Fprintf(&b, "  %-16s %s\n", replay.WhatIf, "the same, or pool, with each --weight")
 	for _, p := range route.Policies() {
 		fmt.Fprintf(&b, "  %-16s %s\n", p.Name, p.About)
 	}

@@ -3,6 +3,7 @@ package encode
 import (
 	"context"
 	"encoding/json/jsontext"
+	"errors"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -15,6 +16,9 @@ import (
 // before a prompt itself, so nothing is added unless the body says so.
 func (m *Model) chat(ctx context.Context, e *Encoding, api chat.API, body []byte) error {
 	if m.o.Chat == nil {
+		if u, ok := errors.AsType[*chat.Unrenderable](m.o.NoChat); ok { // which says so itself
+			return fmt.Errorf("%w: %s", ErrNoChat, u.Reason)
+		}
 		if m.o.NoChat != nil {
 			return fmt.Errorf("%w: %w", ErrNoChat, m.o.NoChat)
 		}

@@ -349,6 +349,8 @@ func (f *File) ended(path string, err error) error {
 		e.Hint = "it was written by another version of eppctl"
 	case fe.Err == recording.ErrNoRecording && f.json(path):
 		e.Hint = "it may be a saved answer, for explain --read, or a trace, for replay --trace"
+	case fe.Err == recording.ErrNoRecording:
+		e.Hint = "tap --write FILE makes one"
 	}
 	return e
 }

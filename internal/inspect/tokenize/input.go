@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/eppctl/eppctl/internal/core/tokenizer"
@@ -26,6 +27,8 @@ type input struct {
 	body  []byte
 	err   error
 	fatal bool // nothing can come behind it
+	// broken marks a text that begins as a request body does: a body that was cut, or not.
+	broken bool
 }
 
 // read gives the inputs of r, one at a time, until it ends or ctx does. The
@@ -54,6 +57,8 @@ func read(ctx context.Context, r io.Reader, form, api string) <-chan input {
 				in := whole(line, b)
 				if in.err == nil && isLine([]byte(in.text)) { // one body on several lines
 					in = parseLine([]byte(in.text), api)
+				} else {
+					in.broken = strings.HasPrefix(strings.TrimSpace(in.text), `{"`)
 				}
 				give(in)
 				return

@@ -9,6 +9,7 @@ import (
 	"encoding/json/jsontext"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"strings"
@@ -184,6 +185,11 @@ func (w *writer) run(ctx context.Context) error {
 
 // one prints an input. Its content is in no error: the line's number is.
 func (w *writer) one(ctx context.Context, in input) error {
+	if in.broken {
+		if _, err := io.WriteString(w.streams.Err, "warn: stdin begins as a request body and is no JSON: it is taken for a text; --input says what it is\n"); err != nil {
+			return err
+		}
+	}
 	err := in.err
 	var e *encode.Encoding
 	if err == nil {

@@ -71,6 +71,8 @@ func TestRun(t *testing.T) {
 	}{
 		{name: "text", in: "Block barrel\n", want: "[0,37,346,280,299,264,79,202]\n"},
 		{name: "text without specials", set: func(c *Command) { c.NoSpecial = true }, in: "Block barrel", want: "[37,346,280,299,264,79]\n"},
+		{name: "a body that was cut", set: func(c *Command) { c.Count = true }, in: `{"prompt":"Block"`, want: "8\n", errs: "warn: stdin begins as a request body and is no JSON"},
+		{name: "the same, meant as a text", set: func(c *Command) { c.Input, c.Count = "text", true }, in: `{"prompt":"Block"`, want: "8\n"},
 		{name: "nothing", set: func(c *Command) { c.NoSpecial = true }, in: "", want: "[]\n"},
 		{name: "strings", in: "\"Block\"\n\n\"Block\"", want: "[0,37,346]\n[0,37,346]\n"},
 		{name: "a string taken for text", set: func(c *Command) { c.Input, c.Count = "text", true }, in: `"Block"`, want: "5\n"},

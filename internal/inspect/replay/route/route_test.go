@@ -208,9 +208,14 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%v: %v", s, err)
 		}
 	}
-	for text, ok := range map[string]bool{"alpha=1": true, "alpha": false, "=1": false, "alpha=": false} {
-		if _, err := ParseSetting(text); (err == nil) != ok {
+	for text, ok := range map[string]bool{"alpha=1": true, "kv=1": true, "breaker.depth=16": true, "alpha": false, "=1": false, "alpha=": false, "kvv=1": false, "alpha=x": false} {
+		s, err := ParseSetting(text)
+		if (err == nil) != ok {
 			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		if _, err := (Settings{s}).policy("pool", &profile); ok && err != nil {
+			t.Errorf("%q passes and %v", text, err)
 		}
 	}
 }

@@ -17,16 +17,14 @@ type Settings []Setting
 // Setting is one constant.
 type Setting struct{ Key, Value string }
 
-// maxDots: the deepest key of weights has two.
-const maxDots = 2
-
-// ParseSetting reads key=value.
+// ParseSetting reads KEY=VALUE or TERM=VALUE, as what-ifs have them.
 func ParseSetting(text string) (Setting, error) {
-	key, value, ok := strings.Cut(text, "=")
-	if !ok || key == "" || value == "" || strings.Count(key, ".") > maxDots {
-		return Setting{}, fmt.Errorf("%q: want key=value with a key of weights, such as alpha=4 or breaker.depth=16", text)
+	w, err := pick.ParseWeight(text)
+	if err != nil {
+		return Setting{}, err
 	}
-	return Setting{key, value}, nil
+	_, value, _ := strings.Cut(text, "=")
+	return Setting{w.Key, value}, nil
 }
 
 // policy is a preset, calibrated to the engines' profile, with the settings over it.
