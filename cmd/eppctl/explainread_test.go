@@ -238,7 +238,7 @@ func TestExplainReadEqualsLive(t *testing.T) {
 		t.Errorf("source %q at %s, asked for %s", played.Source, played.At, live.At)
 	}
 	for _, x := range []*pick.Explanation{live, played} {
-		x.Source, x.Epoch, x.DecideUs = "", 0, nil
+		x.Source, x.Epoch, x.ReadUs, x.DecideUs = "", 0, nil, nil
 	}
 	if !reflect.DeepEqual(live, played) {
 		a, _ := json.MarshalIndent(live, "", " ")

@@ -60,7 +60,7 @@ func TestExplainIsTheDecision(t *testing.T) {
 
 // timeless is an explanation with what fields leaves out of it taken away.
 func timeless(b []byte) []byte {
-	return regexp.MustCompile(`"(at|source)":"[^"]*"|"decide_us":[^,}]*|"[a-z_]*age_ms":(\{[^}]*\}|[^,}]*)`).ReplaceAll(b, nil)
+	return regexp.MustCompile(`"(at|source)":"[^"]*"|"(read|decide)_us":[^,}]*|"[a-z_]*age_ms":(\{[^}]*\}|[^,}]*)`).ReplaceAll(b, nil)
 }
 
 // settle waits until nothing moves any more: no request is under way, all events are
@@ -119,7 +119,7 @@ func fields(t *testing.T, b []byte) map[string]string {
 	}
 	walk("", v)
 	for k := range out {
-		if k == "at" || k == "decide_us" || k == "source" || strings.Contains(k, "age_ms") {
+		if k == "at" || k == "read_us" || k == "decide_us" || k == "source" || strings.Contains(k, "age_ms") {
 			delete(out, k)
 		}
 	}

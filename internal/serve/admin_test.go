@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -11,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/tokenizer"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
 
@@ -33,7 +36,7 @@ func serveAdmin(a *admin, method, path, body string, kv ...string) *httptest.Res
 // untimed removes the one field that is measured and not decided.
 func untimed(t *testing.T, b []byte) string {
 	t.Helper()
-	out := regexp.MustCompile(`"decide_us":[0-9.]+|"source":"(live|recorded)"`).ReplaceAll(b, nil)
+	out := regexp.MustCompile(`"(read|decide)_us":[0-9.]+|"source":"(live|recorded)"`).ReplaceAll(b, nil)
 	if len(out) == len(b) {
 		t.Fatalf("no decide_us in %s", b)
 	}
@@ -158,6 +161,39 @@ func TestAdmin(t *testing.T) {
 			t.Fatal("prompt text leaks")
 		}
 	})
+}
+
+// slow is a tokenizer that takes a time.
+type slow time.Duration
+
+func (slow) Name() string { return "slow" }
+func (s slow) Tokenize(context.Context, tokenizer.Text) (tokenizer.Result, error) {
+	time.Sleep(time.Duration(s))
+	return tokenizer.Result{IDs: ids(1, 100), Cut: -1}, nil
+}
+
+// What a request waited for its token ids is told apart from the decision, of a pick and
+// of a question: a pick that took long is seldom one that was hard.
+func TestReadTime(t *testing.T) {
+	const wait = 20 * time.Millisecond
+	r := newRig(t, rigOptions{provider: slow(wait)})
+	const body = `{"model":"m","prompt":"text"}`
+	c := r.talk()
+	c.send(reqHeaders(fullDuplex, false, completionsPath, requestIDHeader, "x"), reqBody([]byte(body), true))
+	destination(t, c.recv())
+	for what, w := range map[string]*httptest.ResponseRecorder{
+		"the pick": r.admin("GET", "/v1/explain/x", ""), "a question": r.admin("POST", "/v1/explain?path="+completionsPath, body),
+	} {
+		var x pick.Explanation
+		if err := json.Unmarshal(w.Body.Bytes(), &x); err != nil || x.ReadUs == nil || *x.ReadUs < micros(wait) || *x.DecideUs <= 0 {
+			t.Errorf("%s: %s, %v", what, w.Body, err)
+		}
+	}
+	var list struct{ Picks []view.RecentPick }
+	w := r.admin("GET", "/v1/picks", "")
+	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || len(list.Picks) != 1 || list.Picks[0].ReadUs < micros(wait) {
+		t.Errorf("picks: %s, %v", w.Body, err)
+	}
 }
 
 func TestAdminInFlight(t *testing.T) {

@@ -25,7 +25,7 @@ func (p *Picker) Explain(ctx context.Context, a *ask) (*pick.Explanation, *pick.
 	if q == nil || no != nil && d.card.Outcome == pick.Picked {
 		return nil, nil, no
 	}
-	x := explained(&d.card, d.took)
+	x := explained(&d.card, d.times)
 	if q.Origin.Provider == byNative || slices.ContainsFunc(q.Origin.Tried, isRefuted) {
 		x.Tokenizer.Parity = p.parity.of(q.Base)
 	}
@@ -73,11 +73,11 @@ func (p *Picker) nativeFiles(model string) *view.TokenizerFiles {
 // stamp writes a time as Explanation.At has it.
 func stamp(t time.Time) string { return t.Format("2006-01-02T15:04:05.000000000Z07:00") }
 
-func explained(c *pick.Card, took time.Duration) *pick.Explanation {
+func explained(c *pick.Card, t times) *pick.Explanation {
 	x := c.Explanation()
 	x.At = stamp(wall(c.Now))
-	us := float64(took.Nanoseconds()) / 1e3
-	x.DecideUs = &us
+	read, took := micros(t.read), micros(t.took)
+	x.ReadUs, x.DecideUs = &read, &took
 	return x
 }
 

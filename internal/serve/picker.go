@@ -102,7 +102,7 @@ func (p *Picker) Pick(ctx context.Context, a *ask) (*flight, *refusal) {
 // decide reads the request, finds its tokens and fills d's card. Without a query
 // the request was refused before there was a card.
 func (p *Picker) decide(ctx context.Context, a *ask, d *decided) (*pick.Query, *refusal) {
-	r := p.rules.Load()
+	r, came := p.rules.Load(), time.Now()
 	a.Rewrite, a.Misnamed = nil, a.Head.Rewrite != "" && !a.Bodyless
 	q := &pick.Query{
 		RequestID: a.Head.RequestID, Subset: a.Subset, Priority: priority(a.Head.Objective),
@@ -127,6 +127,7 @@ func (p *Picker) decide(ctx context.Context, a *ask, d *decided) (*pick.Query, *
 	v := p.fleet.View()
 	q.Now = p.now()
 	began := time.Now()
+	d.read = began.Sub(came)
 	pick.Decide(&v, q, r.policy, &d.card)
 	d.took = time.Since(began)
 	return q, verdict(&d.card, q, a.Head.IfAvailable)

@@ -17,9 +17,18 @@ const ringBytes = 64 << 20
 type decided struct {
 	card   pick.Card
 	pickID string
-	took   time.Duration
-	seq    uint64
+	times
+	seq uint64
 }
+
+// times are how long a request was under way before it had its pod: most of it is not
+// the decision.
+type times struct {
+	read time.Duration // of the body, its token ids, and waiting for a processor
+	took time.Duration // deciding
+}
+
+func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e3 }
 
 // ring keeps recent decisions for explain --request-id. It owns them: a pick
 // takes one, fills it and puts it in. When the ring is full the oldest is the
@@ -119,7 +128,7 @@ func (r *ring) find(id string) (x *pick.Explanation, card *pick.Card, kept []str
 	return x, card, nil
 }
 
-func (r *ring) clone(id string) (card *pick.Card, took time.Duration, kept []string) {
+func (r *ring) clone(id string) (card *pick.Card, took times, kept []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	seq, ok := r.byID[id]
@@ -128,9 +137,9 @@ func (r *ring) clone(id string) (card *pick.Card, took time.Duration, kept []str
 	}
 	if ok {
 		d := r.slots[seq%uint64(len(r.slots))]
-		return d.card.Clone(), d.took, nil
+		return d.card.Clone(), d.times, nil
 	}
-	return nil, 0, r.some()
+	return nil, times{}, r.some()
 }
 
 // byPickID looks through all decisions: explain is rare, and a second map would
@@ -211,7 +220,7 @@ func (d *decided) short(w *pick.Row) view.RecentPick {
 	s := view.RecentPick{
 		Seq: d.seq + 1, RequestID: c.RequestID, PickID: d.pickID, Model: c.Model, Outcome: c.Outcome.String(),
 		At:     wall(c.Now).Format(time.RFC3339Nano),
-		Tokens: c.Tokens, TookUs: float64(d.took.Nanoseconds()) / 1e3,
+		Tokens: c.Tokens, ReadUs: micros(d.read), TookUs: micros(d.took),
 	}
 	if why := string(c.Unmatched); why != "" {
 		s.Reason = &why

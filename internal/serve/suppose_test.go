@@ -52,7 +52,7 @@ func TestSuppose(t *testing.T) {
 			continue
 		}
 		was, is := *x, *plain
-		was.WhatIf, was.DecideUs, is.DecideUs, was.Source, is.Source = nil, nil, nil, "", ""
+		was.WhatIf, was.ReadUs, is.ReadUs, was.DecideUs, is.DecideUs, was.Source, is.Source = nil, nil, nil, nil, nil, "", ""
 		if a, b := fmt.Sprint(toJSON(t, was)), fmt.Sprint(toJSON(t, is)); a != b {
 			t.Errorf("%s: with something supposed the decision itself is\n%s\nwithout\n%s", name, a, b)
 		}

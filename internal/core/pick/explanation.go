@@ -41,8 +41,11 @@ type Explanation struct {
 	// telling first; absent unless somebody asked why.
 	Flip *[]ExplainedFlip `json:"flip,omitempty"`
 	// WhatIf is what would have been, of a question that supposes something.
-	WhatIf   *ExplainedWhatIf `json:"what_if,omitempty"`
-	DecideUs *float64         `json:"decide_us"` // set by whoever measured it
+	WhatIf *ExplainedWhatIf `json:"what_if,omitempty"`
+	// Set by whoever measured them: from the whole body to the decision, which is
+	// reading it, its token ids and waiting for a processor; and the decision.
+	ReadUs   *float64 `json:"read_us"`
+	DecideUs *float64 `json:"decide_us"`
 }
 
 // ExplainedTokenizer says who told the token ids.

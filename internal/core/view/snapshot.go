@@ -240,5 +240,6 @@ type RecentPick struct {
 	RunnerUp  *string  `json:"runner_up"`
 	Tie       bool     `json:"tie"`
 	Reason    *string  `json:"reason"`
+	ReadUs    float64  `json:"read_us"` // from the whole body to the decision: most is the token ids
 	TookUs    float64  `json:"decide_us"`
 }

@@ -33,6 +33,26 @@ func TestWhoTold(t *testing.T) {
 	}
 }
 
+// TestReadTime: what a request waited for its token ids stands beside who told them, or
+// that nobody did; answers of before have no such number.
+func TestReadTime(t *testing.T) {
+	native, exact, us := "native", "exact", 5_340.0
+	for want, told := range map[string]pick.ExplainedTokenizer{
+		"token ids by native, exact, after 5.3 ms\n": {Provider: &native, Status: &exact},
+		"nobody told the token ids, after 5.3 ms\n":  {Tried: []pick.ExplainedAttempt{{Provider: "tokenize", Reason: "tokenize-deadline"}}},
+	} {
+		_, x := answer(t, "picked")
+		x.Tokenizer, x.ReadUs = told, &us
+		s, got := pipe()
+		if err := Render(s.Out, s, x, Options{Now: now}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(got.String(), want) {
+			t.Errorf("no %q in\n%.600s", want, got.String())
+		}
+	}
+}
+
 // TestRegexSplit: a splitter that is not hand-written is said without being asked.
 func TestRegexSplit(t *testing.T) {
 	native, exact := "native", "exact"

@@ -247,6 +247,9 @@ func (p *page) tokenizer() {
 	default:
 		who = "token ids by " + *x.Provider + ", " + *x.Status
 	}
+	if us := p.x.ReadUs; us != nil { // nearly all of it is theirs
+		who += fmt.Sprintf(", after %.1f ms", *us/1e3)
+	}
 	p.line("", who)
 	if x.Split == "regex" {
 		p.line("", "split by regexp2: the tokenizer's pattern is none that is known here, which is slower and no less exact")

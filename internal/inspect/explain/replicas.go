@@ -44,7 +44,7 @@ type Difference struct {
 const ageSkew = 1000.0 // ms
 
 // ofNature are the fields that are another replica's own, whatever it knows.
-var ofNature = []string{"at", "source", "request_id", "epoch", "decide_us", "flip", "what_if", "pick", "pods", "prompt", "tokenizer.parity"}
+var ofNature = []string{"at", "source", "request_id", "epoch", "read_us", "decide_us", "flip", "what_if", "pick", "pods", "prompt", "tokenizer.parity"}
 
 // newReplicas compares two answers about one request.
 func newReplicas(addrA, addrB string, a, b *pick.Explanation) *Replicas {

@@ -199,7 +199,7 @@ func aboutPick(p *view.RecentPick) []cell {
 	if p.RunnerUp != nil {
 		parts = append(parts, plain("over "+*p.RunnerUp))
 	}
-	return append(parts, plain("decided in "+amount(p.TookUs)+" us"))
+	return append(parts, plain("read in "+amount(p.ReadUs/1e3)+" ms, decided in "+amount(p.TookUs)+" us"))
 }
 
 func aboutProvider(r *idsRow) []cell {
