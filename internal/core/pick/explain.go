@@ -110,6 +110,14 @@ func (o *Origin) explain() ExplainedTokenizer {
 	return x
 }
 
+// scrapeError is why the pod's page could not be read at last, behind what it led to.
+func (r *Row) scrapeError() string {
+	if r.entry == nil || r.entry.Err == "" {
+		return ""
+	}
+	return ": " + r.entry.Err
+}
+
 // explainFilter puts the verdict into words and numbers.
 func (r *Row) explainFilter() *ExplainedFilter {
 	f := &ExplainedFilter{Name: r.Verdict.String()}
@@ -122,9 +130,9 @@ func (r *Row) explainFilter() *ExplainedFilter {
 		f.Value, f.Limit, f.Unit = number(r.Value), number(r.Limit), text("tokens")
 	case NotAnswering:
 		f.Value, f.Limit, f.Unit = number(r.Value), number(r.Limit), text("s")
-		f.Why = text("no answer to scrapes")
+		f.Why = text("no answer to scrapes" + r.scrapeError())
 		if r.ScrapedAt == 0 {
-			f.Value, f.Why = nil, text("never answered a scrape")
+			f.Value, f.Why = nil, text("never answered a scrape"+r.scrapeError())
 		}
 	case Starting:
 		f.Value, f.Limit, f.Unit = number(r.Value), number(r.Limit), text("requests before first token")
@@ -143,7 +151,7 @@ func (r *Row) explainFilter() *ExplainedFilter {
 	case Fatal:
 		f.Why = text("device failed")
 	case Unresolved:
-		f.Why = text(r.Pod.Spec.Address + " has no address")
+		f.Why = text(r.Pod.Spec.Address + " has no address" + r.scrapeError())
 	case Draining:
 		f.Why = text("draining")
 	case NotInSubset:

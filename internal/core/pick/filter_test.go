@@ -2,6 +2,7 @@ package pick
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/eppctl/eppctl/internal/core/event"
@@ -171,6 +172,9 @@ func TestNotAnswering(t *testing.T) {
 			}
 			if c.want == NotAnswering && (r.Value != c.age || r.Limit != 5) {
 				t.Errorf("%v s of %v, want %v of 5", r.Value, r.Limit, c.age)
+			}
+			if x := r.explainFilter(); c.want == NotAnswering && !strings.HasSuffix(*x.Why, ": connection refused") {
+				t.Errorf("explain says %q, and not why", *x.Why)
 			}
 			f.Pods.Remove(1)
 			if card := f.decide(f.query(prompt, start)); winner(card) != "pod-0" {
