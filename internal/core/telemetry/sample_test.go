@@ -1,7 +1,9 @@
 package telemetry
 
 import (
+	"fmt"
 	"math"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -92,4 +94,63 @@ func TestCount(t *testing.T) {
 			t.Errorf("%g: %d, want %d", v, got, want)
 		}
 	}
+}
+
+// A page may name as many adapters as it has room for. What is kept of them is bounded in
+// names and in bytes, on the page and in the history: decisions walk the names, and recent
+// ones keep the pages that they read.
+func TestAdaptersAreBounded(t *testing.T) {
+	list := func(n, length int) string {
+		names := make([]string, n)
+		for i := range names {
+			names[i] = fmt.Sprintf("%0*d", length, i)
+		}
+		return strings.Join(names, ",")
+	}
+	for name, c := range map[string]struct {
+		running     string
+		names, seen int
+	}{
+		"as many as there may be": {list(maxActive, 64), maxActive, maxActive},
+		"one more":                {list(maxActive+1, 8), maxActive, maxActive},
+		"half a million":          {list(500_000, 7), maxActive, maxActive},
+		"long ones":               {list(1000, maxSeenName), maxNames / maxSeenName, maxNames / maxSeenName},
+		"longer than any request": {list(1000, maxSeenName+1) + ",a", 1, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			page := `vllm:lora_requests_info{running_lora_adapters="` + c.running + `",waiting_lora_adapters="` + c.running + `"} 1` + "\n"
+			s := mustParse(t, page, ParseOptions{At: 1})
+			if len(s.LoRA.Running) != c.names || len(s.LoRA.Waiting) != c.names {
+				t.Errorf("%d running and %d waiting, want %d", len(s.LoRA.Running), len(s.LoRA.Waiting), c.names)
+			}
+			next := mustParse(t, page, ParseOptions{At: 2})
+			next.Carry(s, 1e9)
+			if len(next.LoRA.Seen) != c.seen {
+				t.Errorf("%d seen, want %d", len(next.LoRA.Seen), c.seen)
+			}
+		})
+	}
+}
+
+// A name that is kept keeps nothing of a list beyond all reason.
+func TestAdaptersKeepNoPage(t *testing.T) {
+	page := []byte(`vllm:lora_requests_info{running_lora_adapters="` + strings.Repeat("a,", 2<<20) + `",waiting_lora_adapters=""} 1` + "\n")
+	const pages = 16
+	var before, after runtime.MemStats
+	kept := make([]*Sample, pages)
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for i := range kept {
+		s, err := Parse(page, ParseOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept[i] = s
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > pages<<16 {
+		t.Errorf("%d samples keep %d bytes, want less than 64 KiB each", pages, grown)
+	}
+	runtime.KeepAlive(kept)
 }

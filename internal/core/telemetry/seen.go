@@ -14,7 +14,27 @@ const (
 	maxSeen = 128
 	// maxSeenName is as long as any name that a request can ask for.
 	maxSeenName = 256
+	// maxActive bounds the names of one list of a page. No engine computes with more
+	// adapters at once than it can have loaded. Each decision that wants an adapter walks
+	// them, and recent decisions keep the pages that they read.
+	maxActive = maxSeen
+	// maxNames bounds the bytes of a list's names, together: 128 of 64, which is more than
+	// the name of a repository has.
+	maxNames = 8 << 10
 )
+
+// roster is the room that a list of names has left.
+type roster struct{ names, bytes int }
+
+// take reports whether there was room for the name.
+func (r *roster) take(name string) bool {
+	if r.names == 0 || len(name) > min(r.bytes, maxSeenName) {
+		return false
+	}
+	r.names--
+	r.bytes -= len(name)
+	return true
+}
 
 // Active reports whether the page shows the adapter.
 func (l *LoRA) Active(name string) bool {
@@ -51,8 +71,9 @@ func (s *Sample) seen() (list []SeenAdapter) {
 	if len(s.LoRA.Running)+len(s.LoRA.Waiting) == 0 {
 		return s.LoRA.Seen // immutable: both may have it
 	}
+	room := roster{maxSeen, maxNames}
 	for n, at := range s.Adapters {
-		if len(list) < maxSeen && len(n) <= maxSeenName {
+		if room.take(n) {
 			list = append(list, SeenAdapter{n, at})
 		}
 	}

@@ -91,13 +91,26 @@ func vllmAdapters(f *family) LoRA {
 	}
 }
 
-// nameSet splits a comma list into sorted, distinct names; "" has none.
+// nameSet splits a comma list into sorted, distinct names; "" has none. A list beyond
+// all reason is cut, and no name keeps the rest of it in memory.
 func nameSet(list string) []string {
 	var names []string
+	room := roster{maxActive, maxNames}
+	whole := len(list) <= maxNames
 	for n := range strings.SplitSeq(list, ",") {
-		if n = strings.TrimSpace(n); n != "" {
-			names = append(names, n)
+		if n = strings.TrimSpace(n); n == "" {
+			continue
 		}
+		if !room.take(n) {
+			if room.names == 0 {
+				break
+			}
+			continue
+		}
+		if !whole {
+			n = strings.Clone(n)
+		}
+		names = append(names, n)
 	}
 	slices.Sort(names)
 	return slices.Compact(names)
