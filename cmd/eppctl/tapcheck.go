@@ -156,7 +156,7 @@ func (o *tapOptions) before(ctx context.Context) (list []check.Before, err error
 
 // newProber reaches pods as Envoy does, without a proxy.
 func newProber() *feed.Prober {
-	return &feed.Prober{Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}}
+	return &feed.Prober{Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: feed.HeaderBytes}}}
 }
 
 // consumer hears the records of the publishers that the filter lets through.

@@ -121,10 +121,15 @@ func (s *Settings) client() *http.Client {
 	return &c
 }
 
+// maxHeaders caps the headers of an answer, of which net/http would take 10 MiB. The
+// longest is where a redirect leads, and servers bound that to 8 KiB.
+const maxHeaders = 64 << 10
+
 // transport keeps no connection: models are fetched once in a long time.
 var transport = &http.Transport{
 	Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, ForceAttemptHTTP2: true,
 	TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: defaultStall,
+	MaxResponseHeaderBytes: maxHeaders,
 }
 
 // broken is a connection that was not made or broke. The error of package http holds
@@ -138,7 +143,7 @@ func (s *Settings) broken(err error) error {
 		return err
 	}
 	return &Error{
-		Kind: Unreachable, What: "the hub at " + s.Endpoint + " cannot be reached", Why: err.Error(),
+		Kind: Unreachable, What: "the hub at " + s.Endpoint + " cannot be reached", Why: clip(err.Error()),
 		Hint: "try: HF_ENDPOINT with a mirror, or HF_HUB_OFFLINE=1 to use the cache alone", Err: err,
 	}
 }

@@ -1,12 +1,13 @@
 package serve
 
 import (
-	"net/url"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/eppctl/eppctl/internal/core/pod"
 )
 
 // Value is one value of a configuration in force, and where it comes from.
@@ -159,32 +160,7 @@ func plainValue(v reflect.Value) any {
 		return x.String()
 	}
 	if v.Kind() == reflect.String {
-		return masked(v.String())
+		return pod.MaskURL(v.String())
 	}
 	return v.Interface()
-}
-
-// masked hides what a URL may hold of secrets: a password, a user name (tokens are passed
-// as one), and the values of a query.
-func masked(text string) string {
-	u, err := url.Parse(text)
-	if err != nil && strings.Contains(text, "@") && strings.Contains(text, "://") {
-		return "xxxxx" // not understood, and shaped like one with a password
-	}
-	if err != nil || u.Host == "" || u.User == nil && u.RawQuery == "" {
-		return text
-	}
-	if u.User != nil {
-		u.User = url.User("xxxxx")
-	}
-	parts := strings.Split(u.RawQuery, "&")
-	for i, part := range parts {
-		if name, _, named := strings.Cut(part, "="); named {
-			parts[i] = name + "=xxxxx"
-		} else if part != "" {
-			parts[i] = "xxxxx"
-		}
-	}
-	u.RawQuery = strings.Join(parts, "&")
-	return u.String()
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/encode"
+	"github.com/eppctl/eppctl/internal/core/feed"
 	"github.com/eppctl/eppctl/internal/core/parity"
 	"github.com/eppctl/eppctl/internal/core/reason"
 	"github.com/eppctl/eppctl/internal/core/view"
@@ -65,7 +66,7 @@ type modelParity struct {
 
 func newParityCheck(t *tokens, f *view.Fleet, met *metrics, log *slog.Logger, now func() int64) *parityCheck {
 	return &parityCheck{
-		tokens: t, fleet: f, met: met, log: log, now: now, http: &http.Client{Transport: &http.Transport{IdleConnTimeout: time.Minute}},
+		tokens: t, fleet: f, met: met, log: log, now: now, http: &http.Client{Transport: &http.Transport{IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: feed.HeaderBytes}},
 		watch: parity.NewWatch(rand.Uint64()), pauses: defaultPauses, models: map[string]*modelParity{},
 	}
 }

@@ -76,7 +76,7 @@ func (c *parityCheck) engines(set *pod.Set, model string) (all map[asked]bool, u
 	}
 	for _, url := range c.tokens.servers(model) {
 		if !pods[strings.TrimRight(url, "/")] {
-			all[asked{name: url, url: url}] = true
+			all[asked{name: pod.MaskURL(url), url: url}] = true
 		}
 	}
 	return all, untold

@@ -3,10 +3,12 @@ package feed
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -19,6 +21,11 @@ const (
 	// measures some 20 KB with all of its settings.
 	answerBytes   = 1 << 20
 	answerTimeout = 2 * time.Second
+	// HeaderBytes caps the headers of an answer, of which net/http would take 10 MiB.
+	// Envoy's own bound is 60 KiB.
+	HeaderBytes = 64 << 10
+	// mostSaid is how much of an error is told, in characters.
+	mostSaid = 200
 )
 
 // httpError is an answer with another status than 200.
@@ -135,11 +142,34 @@ func printable(s string, limit int) string {
 	return s
 }
 
-// bare takes method and URL off a client's error: the reader knows them.
+// bare takes method and URL off a client's error: the reader knows them. What it quotes
+// of the answer is cut.
 func bare(err error) error {
-	var ue *url.Error
-	if errors.As(err, &ue) {
-		return ue.Err
+	if ue, ok := errors.AsType[*url.Error](err); ok {
+		err = ue.Err
 	}
-	return err
+	return cutError{err}
+}
+
+// cutError is an error that may quote what came, as net/http does with lines that it
+// cannot read.
+type cutError struct{ error }
+
+func (e cutError) Error() string { return printable(e.error.Error(), mostSaid) }
+func (e cutError) Unwrap() error { return e.error }
+
+// wordless takes off a client's error whatever it may quote of the answer.
+func wordless(err error) error {
+	if ue, ok := errors.AsType[*url.Error](err); ok {
+		err = ue.Err
+	}
+	_, network := errors.AsType[net.Error](err)
+	_, certificate := errors.AsType[*tls.CertificateVerificationError](err)
+	_, record := errors.AsType[tls.RecordHeaderError](err)
+	switch {
+	case network, certificate, record, errors.Is(err, context.Canceled), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, http.ErrSchemeMismatch):
+		return err
+	}
+	return ErrNotHTTP
 }

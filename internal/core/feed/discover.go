@@ -48,8 +48,12 @@ type merge struct {
 	findings []Finding
 }
 
+// mostHint is how much of a hint is told, in characters: it may quote what the engine
+// says of itself.
+const mostHint = 400
+
 func (m *merge) report(s Severity, code, field, value, expected, hint string) {
-	m.findings = append(m.findings, Finding{s, code, m.pod.Name, field, value, printable(expected, 200), hint})
+	m.findings = append(m.findings, Finding{s, code, m.pod.Name, field, value, printable(expected, mostSaid), printable(hint, mostHint)})
 }
 
 // unanswered reports the questions that failed.

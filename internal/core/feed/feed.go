@@ -75,7 +75,7 @@ func (o Options) withDefaults() Options {
 	}
 	if o.HTTP == nil {
 		// No proxy: pods are reached directly, as Envoy reaches them.
-		o.HTTP = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute}}
+		o.HTTP = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 2, IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: HeaderBytes}}
 	}
 	if o.Resolver == nil {
 		o.Resolver = net.DefaultResolver

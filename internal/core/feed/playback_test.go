@@ -207,7 +207,7 @@ func TestPlaybackOfPods(t *testing.T) {
 	apply(first, pageRecord(2e9, "a", 200, playedPage))
 	at := fleet.Pods.Snapshot().ByName("a")
 	want := spec
-	want.Metrics = "http://me:xxxxx@10.0.0.1:8000/metrics"
+	want.Metrics = "http://xxxxx@10.0.0.1:8000/metrics"
 	if !reflect.DeepEqual(at.Spec, want) || at.Target != "10.0.0.1:8000" || len(at.Members) != 2 {
 		t.Errorf("%+v, want %+v; %s", at.Spec, want, at.Target)
 	}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
+	prompts "github.com/eppctl/eppctl/internal/core/prompt"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
 )
 
@@ -186,7 +187,7 @@ func (r *probe) model(spec pod.Spec, t told) {
 func (t *told) names() (bases, adapters []string, longest int) {
 	for _, s := range t.models {
 		switch {
-		case s.ID == "":
+		case s.ID == "", len(s.ID) > prompts.MaxName: // no request can ask for it
 		case s.Parent != nil && *s.Parent != "":
 			adapters = append(adapters, s.ID)
 		default:
@@ -199,13 +200,14 @@ func (t *told) names() (bases, adapters []string, longest int) {
 
 func (r *probe) metrics(spec pod.Spec) {
 	s, err := r.page(spec)
+	at := pod.MaskURL(spec.Metrics)
 	if err != nil {
-		r.fact("metrics", fmt.Errorf("%s: %w", spec.Metrics, err), "")
+		r.fact("metrics", fmt.Errorf("%s: %w", at, err), "")
 		return
 	}
 	r.sample = s
 	r.fact("metrics", nil, fmt.Sprintf("%s: requests running %s, waiting %s; KV cache in use %s",
-		spec.Metrics, shown(s.Running, 1, ""), shown(s.Waiting, 1, ""), shown(s.KVUsage, 100, "%")))
+		at, shown(s.Running, 1, ""), shown(s.Waiting, 1, ""), shown(s.KVUsage, 100, "%")))
 	r.several(spec, s)
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/netip"
-	"net/url"
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
@@ -45,9 +44,7 @@ func encodeSpec(s *pod.Spec, addr netip.AddrPort) ([]byte, error) {
 	if addr.IsValid() {
 		r.Addr = addr.String()
 	}
-	if u, err := url.Parse(s.Metrics); err == nil {
-		r.Metrics = u.Redacted()
-	}
+	r.Metrics = pod.MaskURL(s.Metrics)
 	return json.Marshal(r)
 }
 

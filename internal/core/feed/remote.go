@@ -39,6 +39,8 @@ var (
 	// ErrHung means that the endpoints there are gave no answer in time just now, or
 	// one that is too long, and are not asked for a while. To whoever waited it is a deadline that has passed.
 	ErrHung = fmt.Errorf("it gave no answer in time just now, or none with an end, and is left out for a while: %w", context.DeadlineExceeded)
+	// ErrNotHTTP is all that is told of an answer that is no HTTP, or breaks it.
+	ErrNotHTTP = errors.New("the answer is no HTTP that can be read")
 	// ErrRefused means that an engine answered that the request is at fault.
 	ErrRefused = errors.New("the engine refuses the request")
 )
@@ -79,6 +81,8 @@ func newRemoteTokenizer(m method, client *http.Client, candidates func(model str
 			Transport: &http.Transport{
 				MaxIdleConnsPerHost: 32, // one per prompt at a time; the default of 2 would dial anew
 				IdleConnTimeout:     time.Minute,
+
+				MaxResponseHeaderBytes: HeaderBytes,
 			},
 		}
 	}
@@ -128,7 +132,7 @@ func (c *RemoteTokenizer) tokenize(ctx context.Context, t tokenizer.Text, write 
 		}
 		k, began := restKey{e.URL, t.Model, shape}, c.rests.now()
 		if !c.rests.enter(k) {
-			err = fmt.Errorf("%s at %s: %w", c.name, e.URL, ErrHung)
+			err = fmt.Errorf("%s at %s: %w", c.name, pod.MaskURL(e.URL), ErrHung)
 			continue
 		}
 		res := tokenizer.Result{Status: status}
@@ -136,7 +140,7 @@ func (c *RemoteTokenizer) tokenize(ctx context.Context, t tokenizer.Text, write 
 			c.rests.answered(k)
 			return res, nil
 		}
-		err = fmt.Errorf("%s at %s: %w", c.name, e.URL, err)
+		err = fmt.Errorf("%s at %s: %w", c.name, pod.MaskURL(e.URL), err)
 		switch {
 		case errors.Is(err, context.Canceled): // nobody's fault
 			c.rests.left(k)
@@ -174,7 +178,7 @@ func (c *RemoteTokenizer) order(model string, shape tokenizer.Shape) (list []Tok
 		case late:
 			last = append(last, e)
 		case hung:
-			err = fmt.Errorf("%s at %s: %w", c.name, e.URL, ErrHung)
+			err = fmt.Errorf("%s at %s: %w", c.name, pod.MaskURL(e.URL), ErrHung)
 		}
 	}
 	first = append(first, last...)
@@ -228,7 +232,7 @@ func (c *RemoteTokenizer) ask(ctx context.Context, url string, body []byte, most
 	req, name := traced(req)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, 0, name.blame(err)
+		return nil, 0, wordless(name.blame(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
@@ -238,7 +242,7 @@ func (c *RemoteTokenizer) ask(ctx context.Context, url string, body []byte, most
 	}
 	reply, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, wordless(err)
 	}
 	if len(reply) > most {
 		return nil, 0, errHuge(most)

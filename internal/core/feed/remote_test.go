@@ -227,3 +227,28 @@ func TestTokenizeDialects(t *testing.T) {
 		}
 	}
 }
+
+// Whatever comes back, an error says nothing of the prompt, nor of what may be a secret in
+// the endpoint's address.
+func TestTokenizerErrorsAreWordless(t *testing.T) {
+	for name, text := range garbled(1) {
+		t.Run(name, func(t *testing.T) {
+			url := strings.Replace(says(t, text), "http://", "http://user:pass@", 1) + "/?key=word"
+			for _, c := range []*RemoteTokenizer{
+				tokenizeClient(t, TokenizerEndpoint{URL: url}),
+				NewRenderClient(nil, func(string) []TokenizerEndpoint { return []TokenizerEndpoint{{URL: url}} }),
+			} {
+				defer c.Close()
+				_, err := c.Tokenize(t.Context(), secretText())
+				if err == nil {
+					t.Fatalf("%s: it was read", c.Name())
+				}
+				for _, word := range []string{"secret", "user", "pass", "word"} {
+					if strings.Contains(err.Error(), word) {
+						t.Errorf("%s: %q: %v", c.Name(), word, err)
+					}
+				}
+			}
+		})
+	}
+}

@@ -141,7 +141,7 @@ func (s *scraper) mute(err error, worked bool) bool {
 
 // fail puts a failure on the board.
 func (s *scraper) fail(err error, mute bool) {
-	now, why := s.now(), said(err)
+	now, why := s.now(), printable(said(err), mostSaid)
 	if s.raw != nil { // the page says it all
 		s.tell(http.StatusOK, s.raw, s.asked)
 	} else {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"strings"
 	"syscall"
 	"time"
@@ -42,9 +41,6 @@ func noIDs(ctx context.Context, patience time.Duration, engine, base string, err
 		e.Why, e.Hint = "it refuses the request", "the engine's log says what of the request it does not take"
 	default:
 		e.Why = err.Error()
-		if call, ok := errors.AsType[*url.Error](err); ok { // which quotes the call
-			e.Why = last(call).Error()
-		}
 	}
 	return e
 }
@@ -67,7 +63,7 @@ func unreachable(patience time.Duration, err error) (met, why string) {
 		return "its certificate is not trusted", last(certificate).Error()
 	case errors.As(err, &record), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"): // net/http has no error of its own for it
 		return "it does not speak TLS", "an engine without TLS has a URL that begins with http://"
-	case strings.Contains(err.Error(), "malformed HTTP"): // likewise, and quotes the bytes
+	case errors.Is(err, feed.ErrNotHTTP):
 		return "it answers with something that is not HTTP", "what listens there is no engine, or speaks TLS, whose URL begins with https://"
 	case errors.As(err, &op):
 		return last(op).Error(), "the connection failed"
