@@ -30,6 +30,7 @@ type Processor struct {
 	once    sync.Once
 	open    atomic.Int64
 	opened  atomic.Int64 // streams ever
+	bodies  budget       // request bodies that streams hold
 	plans   sync.Map     // plan -> logged
 }
 
@@ -49,6 +50,7 @@ func (s *Processor) Process(st extproc.ExternalProcessor_ProcessServer) error {
 	defer s.open.Add(-1)
 	x := newSession(s, st)
 	defer x.timer.Stop()
+	defer x.forget()
 	go x.read()
 	closing := s.closing
 	for {
@@ -94,7 +96,11 @@ func newSession(s *Processor, st extproc.ExternalProcessor_ProcessServer) *sessi
 	x := &session{srv: s, st: st, done: make(chan error, 1)}
 	x.timer = time.NewTimer(time.Hour)
 	x.timer.Stop()
-	x.m = stream{pick: x.pick, send: x.send, newID: newRequestID, limit: s.picker.requestLimit(), forced: s.forced}
+	limit := s.picker.requestLimit()
+	x.m = stream{
+		pick: x.pick, send: x.send, newID: newRequestID, forced: s.forced,
+		limit: limit, bodies: &s.bodies, room: roomForBodies(limit),
+	}
 	return x
 }
 
@@ -204,6 +210,13 @@ func (x *session) end() {
 	if x.m.run != nil {
 		x.m.run.end()
 	}
+}
+
+// forget gives up what the stream held when it ended before its pick.
+func (x *session) forget() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.m.release()
 }
 
 func (x *session) ending(err error) ending {

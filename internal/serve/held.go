@@ -19,18 +19,38 @@ func (s *stream) hold(piece []byte) bool {
 	}
 	if len(held) == 0 {
 		s.ask.Body = piece
+		s.account()
 		return true
 	}
 	if need := len(held) + len(piece); need > cap(held) {
-		grown := make([]byte, len(held), s.room(need))
+		grown := make([]byte, len(held), s.grown(need))
 		copy(grown, held)
 		held = grown
 	}
 	s.ask.Body = append(held, piece...)
+	s.account()
 	return true
 }
 
-func (s *stream) room(need int) int {
+// heldTogether is what the bodies of all streams may take, a quarter of what the container
+// of deploy/kubernetes has; and there is always room for two of the longest. A client that
+// keeps sending a little holds the pick deadline off, and in full duplex Envoy keeps
+// nothing back of a body.
+const heldTogether = 512 << 20
+
+func roomForBodies(limit int) int64 { return max(heldTogether, 2*int64(limit)) }
+
+// crowded reports that they take more: a body that still comes is then not waited for.
+func (s *stream) crowded() bool { return s.bodies.held.Load() > s.room }
+
+// account tells all streams' budget what this one holds now.
+func (s *stream) account() {
+	now := int64(cap(s.ask.Body))
+	s.bodies.held.Add(now - s.held)
+	s.held = now
+}
+
+func (s *stream) grown(need int) int {
 	told := int(min(s.ask.Head.Length, int64(s.limit)))
 	if told >= need {
 		return min(told, 4*need)
@@ -41,6 +61,7 @@ func (s *stream) room(need int) int {
 // release gives up the held body. What is left of a rewrite are the names.
 func (s *stream) release() {
 	s.ask.Body, s.ask.Plain = nil, nil
+	s.account()
 	if s.ask.Rewrite != nil {
 		s.ask.Rewrite.plain = nil
 	}

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -111,6 +112,76 @@ func TestBodyLimit(t *testing.T) {
 		wantKinds(t, got, "headers body")
 		destination(t, got[1])
 	})
+}
+
+// Bodies that do not end are waited for only as long as all of them together fit: beyond
+// that each further piece answers its request by load, with all that came. Streams that
+// end, however they do, give back what they held.
+func TestBodiesTogetherAreBounded(t *testing.T) {
+	const limit, part, room = 1 << 16, 1 << 15, 1 << 20
+	r := newRig(t, rigOptions{config: func(c *Config) { c.Limits.RequestBytes = limit }})
+	held := &r.processor.bodies.held
+	body := completion("m", ids(1, 20_000))[:part:part]
+	open := func() *script {
+		s := r.script()
+		s.m.room = room
+		s.step(reqHeaders(fullDuplex, false, completionsPath))
+		s.step(reqBody(body, false))
+		return s
+	}
+	var waiting []*script
+	for range room / part {
+		waiting = append(waiting, open())
+	}
+	for i, s := range waiting {
+		if len(s.got) > 0 {
+			t.Fatalf("stream %d of %d was answered: %s", i, len(waiting), kinds(s.got))
+		}
+	}
+	more := open()
+	wantKinds(t, more.got, "headers body+")
+	if got := metadataOf(more.got[0], reasonKey); got != string(reason.BodyCut) {
+		t.Errorf("reason %q", got)
+	}
+	more.step(reqBody(body, true))
+	wantKinds(t, more.got, "headers body+ body+eos")
+	if !bytes.Equal(bodyOf(more.got), append(bytes.Clone(body), body...)) {
+		t.Error("the body came back changed")
+	}
+	waits := protocol(modeStreamed, modeNone)
+	waits.SendBodyWithoutWaitingForHeaderResponse = true
+	streamed := r.script()
+	streamed.m.room = room
+	streamed.step(reqHeaders(waits, false, completionsPath))
+	wantKinds(t, streamed.step(reqBody(body, false)), "headers body")
+
+	for i, s := range waiting {
+		switch i % 3 {
+		case 0: // it ends
+			s.step(reqBody([]byte("]}"), true))
+		case 1: // it is refused
+			s.step(reqBody(make([]byte, limit), false))
+		case 2: // its deadline is over
+			s.m.expire()
+		}
+	}
+	if room := roomForBodies(1 << 30); room != 2<<30 {
+		t.Errorf("room for %d bytes where a body may have 1 GiB", room)
+	}
+	if n := held.Load(); n != 0 {
+		t.Errorf("%d bytes are still held", n)
+	}
+}
+
+// A stream that breaks while its body comes holds nothing any more.
+func TestBrokenStreamsHoldNothing(t *testing.T) {
+	r := newRig(t, rigOptions{})
+	held := &r.processor.bodies.held
+	c := r.talk()
+	c.send(reqHeaders(fullDuplex, false, completionsPath), reqBody(make([]byte, 1000), false))
+	waitFor(t, "the body", func() bool { return held.Load() >= 1000 })
+	c.cancel()
+	waitFor(t, "its end", func() bool { return held.Load() == 0 })
 }
 
 // TestUploads: a body of no known API is not held, however large.

@@ -15,7 +15,7 @@ type script struct {
 func (r *rig) script() *script {
 	s := &script{}
 	s.m = stream{
-		limit: r.picker.requestLimit(), forced: r.processor.forced, newID: newRequestID,
+		bodies: &r.processor.bodies, limit: r.picker.requestLimit(), room: heldTogether, forced: r.processor.forced, newID: newRequestID,
 		send: func(m *extproc.ProcessingResponse) { s.got = append(s.got, m) },
 		pick: func(a *ask) (running, *refusal) {
 			f, no := r.picker.Pick(context.Background(), a)

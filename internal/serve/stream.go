@@ -33,8 +33,10 @@ type stream struct {
 	pick   func(*ask) (running, *refusal)
 	send   func(*extproc.ProcessingResponse)
 	newID  func() string
-	limit  int // most body bytes held
-	forced int // body mode, or followProxy
+	bodies *budget // of what all streams hold
+	room   int64   // most bytes of that
+	limit  int     // most body bytes held
+	forced int     // body mode, or followProxy
 
 	plan     plan
 	ask      ask
@@ -45,6 +47,7 @@ type stream struct {
 	unread   bool    // the body is of no known API: an upload, say; it is not held
 	bodyDone bool    // end of the request body, or of the headers without one
 	pending  int     // STREAMED: body messages still to be answered
+	held     int64   // body bytes on account
 	resp     response
 }
 
@@ -112,10 +115,14 @@ func (s *stream) requestBody(b *extproc.HttpBody) {
 	s.bodyDone = b.GetEndOfStream()
 	switch s.plan.body {
 	case modeFullDuplex, modeGRPC:
-		if s.answered { // by the deadline, or at the headers
+		switch {
+		case s.answered: // by the deadline, or at the headers
 			s.echo(b.GetBody(), s.bodyDone)
-		} else if s.hold(b.GetBody()) && s.bodyDone {
+		case !s.hold(b.GetBody()):
+		case s.bodyDone:
 			s.answerEchoing(reason.None, true)
+		case s.crowded():
+			s.answerEchoing(reason.BodyCut, false)
 		}
 	case modeStreamed:
 		s.pending++
@@ -127,7 +134,7 @@ func (s *stream) requestBody(b *extproc.HttpBody) {
 		case !s.hold(b.GetBody()):
 		case s.bodyDone:
 			s.answerHeld(reason.None)
-		case len(s.ask.Body) >= streamedHold:
+		case len(s.ask.Body) >= streamedHold, s.crowded():
 			s.answerHeld(reason.BodyCut)
 		}
 	case modePartial:
@@ -202,6 +209,7 @@ func (s *stream) decide(why reason.Code) bool {
 func (s *stream) refuse(no *refusal) {
 	s.answered, s.refused = true, true
 	s.ask.Body, s.ask.Plain = nil, nil
+	s.account()
 	s.send(no.response(s.ask.Head.RequestID))
 }
 
