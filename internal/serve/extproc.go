@@ -32,6 +32,7 @@ type Processor struct {
 	opened  atomic.Int64 // streams ever
 	bodies  budget       // request bodies that streams hold
 	plans   sync.Map     // plan -> logged
+	stalled sync.Once    // it was logged that a body did not come
 }
 
 func newProcessor(p *Picker, forced int, ends *endSignal, log *slog.Logger) *Processor {
@@ -159,7 +160,9 @@ func (x *session) alarm() {
 		return
 	}
 	if x.m.waiting() && x.m.plan.assumed {
-		x.srv.log.Warn("ext_proc: no body message came in time, and the proxy did not state its body mode; set --request-body-mode if it is BUFFERED")
+		x.srv.stalled.Do(func() { // once: any client that is slow can bring it about
+			x.srv.log.Warn("ext_proc: no body message came in time, and the proxy did not state its body mode; set --request-body-mode if it is BUFFERED")
+		})
 	}
 	x.guard(x.m.expire)
 	if x.closing && (x.m.settled() || !x.m.started) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	extproc "github.com/envoyproxy/go-control-plane/envoy/service/ext_proc/v3"
 
@@ -125,6 +126,25 @@ func TestLogLine(t *testing.T) {
 			}
 		}
 	})
+}
+
+// That a body does not come in time is logged once: any client that is slow can bring it
+// about.
+func TestStalledBodiesAreLoggedOnce(t *testing.T) {
+	log := &testdata.Buffer{}
+	r := newRig(t, rigOptions{
+		options: Options{Log: slog.New(slog.NewTextHandler(log, nil))},
+		config:  func(c *Config) { c.Limits.PickDeadline = 20 * time.Millisecond },
+	})
+	for range 3 {
+		c := r.talk()
+		c.send(reqHeaders(nil, false, completionsPath))
+		wantKinds(t, []*extproc.ProcessingResponse{c.recv()}, "headers")
+		c.cancel()
+	}
+	if n := strings.Count(log.String(), "no body message came in time"); n != 1 {
+		t.Errorf("told %d times\n%s", n, log)
+	}
 }
 
 // stubRun is a request whose every report is noted in order.
