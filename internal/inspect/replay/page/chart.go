@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"html/template"
 	"math"
@@ -83,7 +84,7 @@ func (r *Report) chart(title string, target float64, value func(*Run) float64) c
 			p := point{x.at(run.Speed), y.at(value(run)), fmt.Sprintf("%s at speed %g: %s", name, run.Speed, seconds(value(run)))}
 			l.Points = append(l.Points, p)
 		}
-		slices.SortStableFunc(l.Points, func(a, b point) int { return int(math.Copysign(1, a.X-b.X)) })
+		slices.SortStableFunc(l.Points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
 		for k, p := range l.Points {
 			fmt.Fprintf(&path, "%c%.1f %.1f", "ML"[min(k, 1)], p.X, p.Y)
 		}
@@ -185,7 +186,7 @@ func spread(lines []line) {
 	for i := range lines {
 		order[i] = &lines[i]
 	}
-	slices.SortStableFunc(order, func(a, b *line) int { return int(math.Copysign(1, a.LabelY-b.LabelY)) })
+	slices.SortStableFunc(order, func(a, b *line) int { return cmp.Compare(a.LabelY, b.LabelY) })
 	for i := 1; i < len(order); i++ {
 		order[i].LabelY = max(order[i].LabelY, order[i-1].LabelY+labelGap)
 	}

@@ -1,6 +1,7 @@
 package recorded
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -262,7 +263,7 @@ func (r *reader) recording(sources []Source) (*Recording, error) {
 		sizes, pools = append(sizes, p.BlockSize), append(pools, p.PoolTokens)
 	}
 	x.BlockSize, x.PoolTokens = most(sizes), most(pools)
-	slices.SortStableFunc(m.requests, func(a, b *Request) int { return int(min(max(a.At-b.At, -1), 1)) })
+	slices.SortStableFunc(m.requests, func(a, b *Request) int { return cmp.Compare(a.At, b.At) })
 	for _, q := range m.requests {
 		x.Requests = append(x.Requests, *q)
 	}

@@ -2,6 +2,7 @@ package recorded
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -150,6 +151,23 @@ func TestRead(t *testing.T) {
 	}
 	if _, err := Read([]Source{a.source(false)}, Ask{Model: "x"}); err == nil || !strings.Contains(err.Error(), `there are "m" (2), "other" (1)`) {
 		t.Errorf("%v", err)
+	}
+}
+
+// Requests are in the order of their time stamps, whatever those are: farther apart than
+// an int64 of ns can say too.
+func TestTimesFarApart(t *testing.T) {
+	f := newFile(t, twoPods("r"))
+	for i, at := range []int64{math.MaxInt64, 1, math.MinInt64, 0} {
+		f.put(recording.TypeDecision, at, &recording.Decision{N: uint64(i), Model: "m", Tokens: 40, Exact: true})
+	}
+	r := read(t, Ask{}, f.source(true))
+	if !slices.IsSortedFunc(r.Requests, func(a, b Request) int { return cmp.Compare(a.At, b.At) }) || len(r.Requests) != 4 {
+		t.Errorf("%+v", r.Requests)
+	}
+	w, _, err := r.Workload(func(int, int, int) bool { return true })
+	if err != nil || w.Requests[3].At < 1e10 {
+		t.Errorf("%+v", w.Requests)
 	}
 }
 

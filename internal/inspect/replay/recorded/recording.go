@@ -105,7 +105,7 @@ func (r *Recording) Workload(fits func(blockSize, prompt, output int) bool) (w *
 	var list []workload.Chained
 	for i := range r.Requests {
 		x := &r.Requests[i]
-		c := workload.Chained{At: float64(x.At-r.Requests[0].At) / 1e9, Prompt: x.Prompt, Output: mean, Adapter: x.Adapter}
+		c := workload.Chained{At: float64(uint64(x.At-r.Requests[0].At)) / 1e9, Prompt: x.Prompt, Output: mean, Adapter: x.Adapter}
 		if n, seen := x.Output(); seen {
 			c.Output = n
 		}
