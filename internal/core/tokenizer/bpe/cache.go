@@ -8,6 +8,7 @@ type Scratch struct {
 	words   wordCache
 	runs    runCache
 	pending [pendingPieces]pending
+	slots   [pendingPieces]uint32 // where to look for them first in the table of words
 	found   [pendingPieces]uint32 // what the table of words says of them
 	missed  [pendingPieces]uint8  // those it is wrong about
 	pull    uint64                // keeps loads alive that only fetch

@@ -20,7 +20,6 @@ type pending struct {
 	hash    uint64
 	at, end uint32
 	narrow  uint32
-	slot    uint32 // where to look first in the table of words
 }
 
 const pendingPieces = len(split.Ends{})
@@ -56,19 +55,24 @@ func (m *Model) AppendText(out []uint32, s string, p Filler, sc *Scratch) []uint
 }
 
 // look stores what the first slot of each pending piece says, right or not, lists
-// those it is not right for, and pulls in the cache's slots of these.
+// those it is not right for, and pulls in the cache's slots of these. The first slots
+// are pulled in before by a loop of their own, since now and then one is far away and
+// the processor waits for as many at once as iterations of a loop fit into it.
 func (m *Model) look(n int, sc *Scratch) (missed int) {
 	table := m.words.short
 	mask := uint64(len(table) - 1)
+	pull := uint64(0)
+	for _, slot := range sc.slots[:n] {
+		pull ^= table[uint64(slot)&mask].lo
+	}
 	for k := range sc.pending[:n] {
 		x := &sc.pending[k]
-		slot := &table[uint64(x.slot)&mask]
+		slot := &table[uint64(sc.slots[k])&mask]
 		sc.found[k] = slot.id
 		other := slot.lo ^ x.lo | uint64(slot.hi^x.narrow)
 		sc.missed[missed&(pendingPieces-1)] = uint8(k)
 		missed += int((other | -other) >> 63)
 	}
-	pull := uint64(0)
 	for _, k := range sc.missed[:missed] {
 		// Only what will be asked: lines of the other table would push out these.
 		if x := &sc.pending[k]; x.narrow != longPiece {
@@ -96,18 +100,20 @@ func (m *Model) keys(b []byte, at int, ends []uint32, sc *Scratch) {
 		x := &sc.pending[k&(pendingPieces-1)]
 		n := int(end) - at
 		x.at, x.end = uint32(at), end
+		slot := uint32(0)
 		switch {
 		case n > keyBytes:
-			x.lo, x.narrow, x.hash, x.slot = 0, longPiece, runHash(b[at:end]), 0
+			x.lo, x.narrow, x.hash = 0, longPiece, runHash(b[at:end])
 		case at <= safe:
 			x.key = keyAt(b, at, n)
 			x.narrow, x.hash = x.key.narrow(), x.key.hash()
-			x.slot = uint32(x.hash)
+			slot = uint32(x.hash)
 		default:
 			x.key = keyOf(b[at:end])
 			x.narrow, x.hash = x.key.narrow(), x.key.hash()
-			x.slot = uint32(x.hash)
+			slot = uint32(x.hash)
 		}
+		sc.slots[k&(pendingPieces-1)] = slot
 		at = int(end)
 	}
 }
