@@ -130,8 +130,14 @@ func whole(begun []byte, rest io.Reader) input {
 // isLine tells JSON lines from text by the first of them. A line of JSON that is no
 // Unicode is one too: parseLine has an error for it.
 func isLine(line []byte) bool {
-	v := jsontext.Value(bytes.TrimSpace(line))
+	v := jsontext.Value(trim(line))
 	return len(v) > 0 && (v[0] == '"' || v[0] == '{') && v.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+}
+
+// trim drops what stands around JSON: white space, and the mark in front that editors
+// write and Python skips.
+func trim(line []byte) []byte {
+	return bytes.TrimSpace(bytes.TrimPrefix(line, []byte("\xef\xbb\xbf")))
 }
 
 var errNotLine = errors.New("it is neither a JSON string nor a request body with prompt, text or messages")
@@ -149,8 +155,10 @@ var shapes = map[string]tokenizer.Shape{
 
 // parseLine reads a JSON string or a request body. Errors do not quote it.
 func parseLine(line []byte, api string) input {
-	line = bytes.TrimSpace(line)
+	line = trim(line)
 	switch {
+	case len(line) == 0:
+		return input{err: errNotLine}
 	case line[0] == '"':
 		v := jsontext.Value(line)
 		if !v.IsValid() {

@@ -77,6 +77,8 @@ func TestRun(t *testing.T) {
 		{name: "strings", in: "\"Block\"\n\n\"Block\"", want: "[0,37,346]\n[0,37,346]\n"},
 		{name: "a string taken for text", set: func(c *Command) { c.Input, c.Count = "text", true }, in: `"Block"`, want: "5\n"},
 		{name: "bodies", set: func(c *Command) { c.Count = true }, in: `{"prompt":"Block"}` + "\n" + `{"messages":[{"role":"user","content":"Block"}]}`, want: "3\n14\n"},
+		{name: "a byte order mark", set: func(c *Command) { c.Count = true }, in: "\ufeff{\n\"prompt\":\"Block\"}\r\n", want: "3\n"},
+		{name: "the same before lines", in: "\ufeff\"Block\"\n{\"prompt\":[5]}\n", want: "[0,37,346]\n[5]\n"},
 		{name: "bodies with ids", in: `{"prompt":[5,6,7]}` + "\n" + `{"prompt":[[5],[6]]}`, want: "[5,6,7]\n[5]\n", errs: "first of 2"},
 		{name: "an embedding's ids", set: func(c *Command) { c.API = "embeddings" }, in: `{"input":[9,8]}`, want: "[9,8]\n"},
 		{name: "a body on several lines", set: func(c *Command) { c.Count = true }, in: "{\n \"messages\": [\n  {\"role\": \"user\", \"content\": \"Block\"}\n ]\n}\n", want: "14\n"},

@@ -6,7 +6,11 @@ import (
 )
 
 // surround is what a post-processor adds to the ids of a text.
-type surround struct{ before, after []uint32 }
+type surround struct {
+	before, after []uint32
+	marks         bool // by more than a ByteLevel
+	apart         bool // leaves several pieces, which the next processor does not take for one text
+}
 
 func parsePostProcessor(raw json.RawMessage) (surround, error) {
 	if isNull(raw) {
@@ -56,7 +60,7 @@ func surroundOf(kind string, raw json.RawMessage) (out surround, err error) {
 			return surround{}, err
 		}
 		sep, err := marker(v.Sep)
-		return surround{[]uint32{cls}, []uint32{sep}}, err
+		return surround{before: []uint32{cls}, after: []uint32{sep}, marks: true}, err
 	case "Sequence":
 		var v struct {
 			typed
@@ -70,8 +74,12 @@ func surroundOf(kind string, raw json.RawMessage) (out surround, err error) {
 			if err != nil {
 				return surround{}, err
 			}
+			if out.apart && s.marks { // it would mark every piece, or take two for a pair of texts
+				return surround{}, fmt.Errorf("%w: a processor that adds ids behind TemplateProcessing", ErrUnsupported)
+			}
 			out.before = append(s.before, out.before...)
 			out.after = append(out.after, s.after...)
+			out.marks, out.apart = out.marks || s.marks, out.apart || s.apart
 			if err := out.check(); err != nil {
 				return surround{}, err
 			}
@@ -112,6 +120,7 @@ func template(raw json.RawMessage) (out surround, err error) {
 	if err := strict(raw, &v); err != nil {
 		return surround{}, err
 	}
+	out.marks, out.apart = true, len(v.Single) > 1
 	texts := 0
 	for _, p := range v.Single {
 		switch {

@@ -345,6 +345,9 @@ func compare(t *testing.T, tok *native.Tokenizer, o *oracle, texts []string) {
 // TestTK09: what a file asks for and the loader does not know is refused by name.
 func TestTK09(t *testing.T) {
 	model := byteModel
+	begun := object{"type": "TemplateProcessing", "single": []any{object{"SpecialToken": object{"id": "a", "type_id": 0}}, object{"Sequence": object{"id": "A", "type_id": 0}}}, "pair": []any{},
+		"special_tokens": object{"a": object{"id": "a", "ids": []int{64}, "tokens": []string{"a"}}}}
+	closed := object{"type": "BertProcessing", "sep": []any{"a", 64}, "cls": []any{"a", 64}}
 	for _, c := range []struct {
 		name string
 		file object
@@ -375,6 +378,9 @@ func TestTK09(t *testing.T) {
 		{"new_feature", object{"model": with(model(), "new_feature", true)}},
 		{"new_member", object{"new_member": 1, "model": model()}},
 		{"ChatProcessing", object{"post_processor": object{"type": "ChatProcessing"}, "model": model()}},
+		{"behind TemplateProcessing", object{"post_processor": sequence("processors", begun, kind("ByteLevel"), closed), "model": model()}},
+		{"behind TemplateProcessing", object{"post_processor": sequence("processors", sequence("processors", begun), sequence("processors", kind("ByteLevel"), begun)), "model": model()}},
+		{"is nothing once normalised", object{"normalizer": object{"type": "Strip", "strip_left": true, "strip_right": false}, "added_tokens": give(model(), added("\n", "normalized")), "model": model()}},
 		{"unk_token", object{"model": with(model(), "unk_token", "<nowhere>"), "pre_tokenizer": byteLevel}},
 		{"byte_fallback with ByteLevel", object{"model": with(without(byteModel(), "e"), "byte_fallback", true), "pre_tokenizer": byteLevel}},
 		{"unk_id", object{"model": with(unigramModel(false), "unk_id", nil)}},

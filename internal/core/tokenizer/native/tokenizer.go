@@ -13,6 +13,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -198,9 +199,11 @@ func (t *Tokenizer) setAdded(list []Added) error {
 		if err != nil {
 			return err
 		}
-		if a.Content = x.s; a.Content != "" {
-			normed = append(normed, a)
+		if x.s == "" { // Hugging Face finds it between all characters
+			return fmt.Errorf("added token %q is nothing once normalised: %w", a.Content, ErrUnsupported)
 		}
+		a.Content = x.s
+		normed = append(normed, a)
 	}
 	if len(t.norm) == 0 && len(normed) == 0 && slices.ContainsFunc(raw, func(a Added) bool { return a.Normalized }) {
 		raw, normed = apart(raw)
