@@ -176,7 +176,7 @@ func parseLine(line []byte, api string) input {
 	d := tokenizer.NewDecoder(line)
 	err := tokenizer.Members(d, func(name []byte) error {
 		switch string(name) {
-		case "messages", "prompt", "text", "input", "system":
+		case "messages", "prompt", "text", "input_ids", "token_ids", "input", "system":
 			has[string(name)] = true
 		}
 		return d.SkipValue()
@@ -204,7 +204,7 @@ func shapeOf(has map[string]bool) (tokenizer.Shape, error) {
 		return 0, errWhichMessages
 	case has["messages"]:
 		return tokenizer.Chat, nil
-	case has["prompt"], has["text"]:
+	case has["prompt"], has["text"], has["input_ids"], has["token_ids"]:
 		return tokenizer.Completion, nil
 	case has["input"]:
 		return 0, errWhichInput

@@ -227,17 +227,22 @@ func (w *writer) encode(ctx context.Context, in input) (*encode.Encoding, error)
 // givenIDs are the ids of a body that brings them, which serve takes as they are; nil
 // if it brings none.
 func givenIDs(in input) *encode.Encoding {
-	path := map[tokenizer.Shape]string{tokenizer.Completion: "/v1/completions", tokenizer.Embedding: "/v1/embeddings"}[in.shape]
-	r, problem := prompt.Parse(path, "application/json", in.body, prompt.Limits{DefaultModel: "any"})
-	if problem != nil || len(r.TokenIDs) == 0 {
-		return nil
+	for _, path := range idPaths[in.shape] {
+		r, problem := prompt.Parse(path, "application/json", in.body, prompt.Limits{DefaultModel: "any"})
+		if problem != nil || len(r.TokenIDs) == 0 {
+			continue
+		}
+		e := &encode.Encoding{IDs: r.TokenIDs, Cut: -1}
+		if r.Caveat != "" {
+			e.Doubts = []string{r.Caveat}
+		}
+		return e
 	}
-	e := &encode.Encoding{IDs: r.TokenIDs, Cut: -1}
-	if r.Caveat != "" {
-		e.Doubts = []string{r.Caveat}
-	}
-	return e
+	return nil
 }
+
+// idPaths are the endpoints that a body with ids may be for.
+var idPaths = map[tokenizer.Shape][]string{tokenizer.Completion: {"/v1/completions", "/generate"}, tokenizer.Embedding: {"/v1/embeddings"}}
 
 // record is a line of -o jsonl.
 type record struct {

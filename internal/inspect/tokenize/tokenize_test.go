@@ -80,6 +80,7 @@ func TestRun(t *testing.T) {
 		{name: "a byte order mark", set: func(c *Command) { c.Count = true }, in: "\ufeff{\n\"prompt\":\"Block\"}\r\n", want: "3\n"},
 		{name: "the same before lines", in: "\ufeff\"Block\"\n{\"prompt\":[5]}\n", want: "[0,37,346]\n[5]\n"},
 		{name: "bodies with ids", in: `{"prompt":[5,6,7]}` + "\n" + `{"prompt":[[5],[6]]}`, want: "[5,6,7]\n[5]\n", errs: "first of 2"},
+		{name: "ids of /generate", in: `{"input_ids":[5,6]}` + "\n" + `{"token_ids":[7],"sampling_params":{}}` + "\n" + `{"text":"Block","sampling_params":{}}`, want: "[5,6]\n[7]\n[0,37,346]\n"},
 		{name: "an embedding's ids", set: func(c *Command) { c.API = "embeddings" }, in: `{"input":[9,8]}`, want: "[9,8]\n"},
 		{name: "a body on several lines", set: func(c *Command) { c.Count = true }, in: "{\n \"messages\": [\n  {\"role\": \"user\", \"content\": \"Block\"}\n ]\n}\n", want: "14\n"},
 		{name: "Anthropic's messages", set: func(c *Command) { c.API, c.Count = "messages", true }, in: `{"system":"Block","messages":[{"role":"user","content":"Block"}]}`, want: "24\n"},
