@@ -1,10 +1,10 @@
 package bpe
 
-// mergeShort merges n symbols in place, of which codes[i] is the code of the pair at
-// i, and returns how many are left. It looks at all pairs for each merge, which for
+// mergeShort merges n symbols in place until so few are left, where codes[i] is the code
+// of the pair at i, and returns how many are left. It looks at all pairs for each merge, which for
 // few is faster than a heap.
-func (m *Model) mergeShort(ids, codes []uint32, n int) int {
-	for n > 1 {
+func (m *Model) mergeShort(ids, codes []uint32, n, until int) int {
+	for n > until {
 		best, at := codes[0], 0
 		for i, c := range codes[1 : n-1] {
 			if c < best { // not <=: of equal ones the leftmost

@@ -6,7 +6,7 @@ import "unicode/utf8"
 type Model struct {
 	sym   *symbols
 	pairs *pairTable
-	bytes [1 << 16]uint32 // code of the pair of two start symbols
+	sure  *sureTable // nil where pieces start as characters
 	chars charTable
 	words *wordTable
 	// inside are the pairs of bytes that no cut may part.
@@ -25,13 +25,13 @@ func New(s *Spec) (*Model, error) {
 		return nil, err
 	}
 	m := &Model{sym: sym, pairs: newPairTable(merges), inside: newBigrams(s.Vocab), whole: s.Chars}
-	for i := range m.bytes {
-		m.bytes[i] = m.pairs.code(sym.bytes[i>>8], sym.bytes[i&0xFF])
-	}
 	sc := NewScratch()
 	if m.whole {
 		m.chars.wholeChars(m, s.Vocab)
 	} else {
+		merges = m.reachable(s.Vocab, merges, sc)
+		m.pairs = newPairTable(merges)
+		m.sure = newSureTable(sym, s.Vocab, merges)
 		m.chars.atoms(m, s.Vocab, merges, sc)
 	}
 	m.chars.joins(m, s.Vocab)
@@ -66,15 +66,12 @@ func (m *Model) mergeStretch(w []byte, sc *Scratch, out []uint32) []uint32 {
 		}
 		return m.mergeNodes(sc, out)
 	}
-	ids, codes := &sc.ids, &sc.codes
-	for i, b := range w {
-		ids[i&(shortMerge-1)] = m.sym.bytes[b]
-		if i > 0 {
-			codes[(i-1)&(shortMerge-1)] = m.bytes[uint32(w[i-1])<<8|uint32(b)]
-		}
+	n := m.startBytes(w, sc)
+	for i := range n - 1 {
+		sc.codes[i&(shortMerge-1)] = m.pairs.code(sc.ids[i&(shortMerge-1)], sc.ids[(i+1)&(shortMerge-1)])
 	}
-	n := m.mergeShort(ids[:], codes[:], len(w))
-	return m.appendIDs(out, ids[:n])
+	n = m.mergeShort(sc.ids[:], sc.codes[:], n, 1)
+	return m.appendIDs(out, sc.ids[:n])
 }
 
 func (m *Model) mergeChars(w []byte, sc *Scratch, out []uint32) []uint32 {
@@ -104,7 +101,7 @@ func (m *Model) mergeChars(w []byte, sc *Scratch, out []uint32) []uint32 {
 			sc.codes[i-1] = m.pairs.code(nodes[i-1].id, nodes[i].id)
 		}
 	}
-	n := m.mergeShort(sc.ids[:], sc.codes[:], len(nodes))
+	n := m.mergeShort(sc.ids[:], sc.codes[:], len(nodes), 1)
 	return m.appendIDs(out, sc.ids[:n])
 }
 

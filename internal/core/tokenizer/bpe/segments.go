@@ -103,7 +103,7 @@ func (m *Model) mergeSegment(ids, codes []uint32, low bool) int {
 				codes[i] = m.pairs.code(ids[i], ids[i+1])
 			}
 		}
-		return m.mergeShort(ids, codes, len(ids))
+		return m.mergeShort(ids, codes, len(ids), 1)
 	}
 	return m.mergeIdeograms(ids, codes, len(ids))
 }
