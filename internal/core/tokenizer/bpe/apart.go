@@ -26,8 +26,7 @@ func (c *charTable) parted(w []byte, i int, a, b uint32) bool {
 	if a|b >= noChar || a|b < utf8.RuneSelf || c.fragments.cross(w, i, true) || c.fragments.cross(w, i, false) {
 		return false
 	}
-	_, joins := c.neighbors.find(charPair(a, b))
-	return !joins
+	return !c.paired(a, b)
 }
 
 // behindBlank reports whether a blank that starts the piece is right before w[i].
@@ -43,17 +42,17 @@ func (c *charTable) endsWithBlank(w []byte, i, j int, x uint32) bool {
 func (c *charTable) blanks(m *Model, v *Vocab, sc *Scratch) {
 	var out []uint32
 	var room [1 + utf8.UTFMax]byte
-	for r := range c.info {
-		if c.info[r]&headAtRisk == 0 {
+	for r := range c.of {
+		if c.of[r].info&headAtRisk == 0 {
 			continue
 		}
 		text := utf8.AppendRune(append(room[:0], ' '), rune(r))
 		out = m.merge(text, sc, out[:0])
 		switch last := len(v.Bytes(out[len(out)-1])); {
 		case last == len(text)-1:
-			c.info[r] |= blankKeeps
+			c.of[r].info |= blankKeeps
 		case last < len(text)-1:
-			c.info[r] |= blankBreaks
+			c.of[r].info |= blankBreaks
 		}
 	}
 }

@@ -24,7 +24,7 @@ import (
 // Between two atoms only an entry that holds the two whole characters side by side
 // can join them, as fragments cannot form any more.
 
-// Flags in charTable.info, above the symbol.
+// Flags in character.info, above the symbol.
 const (
 	isAtom      = 1 << (symbolBits + iota)
 	headAtRisk  // a fragment that ends inside the character may form before it
@@ -35,23 +35,23 @@ const (
 	headBit    = symbolBits + 1
 	tailBit    = symbolBits + 2
 	symbolMask = 1<<symbolBits - 1
-	plane      = 1 << 16 // characters from here on have no place in info
+	plane      = 1 << 16 // characters from here on have no place in charTable.of
 	noChar     = plane   // in batch.char
 )
 
 type charTable struct {
-	info      []uint32        // by character below plane
+	of        []character     // by character below plane
 	rare      map[rune]uint32 // symbols of the others, where pieces start as characters
 	formed    []uint32        // by symbol: m of an atom
 	fragments fragments
-	neighbors joinTable
+	neighbors neighbors
 	ideograms mergeTable // merges of two entries of whole characters that are not ASCII
 }
 
 // symbol returns the entry of a character, where pieces start as characters.
 func (c *charTable) symbol(m *Model, r rune) (uint32, bool) {
 	if r < plane {
-		x := c.info[r]
+		x := c.of[r].info
 		return x & symbolMask, x&isAtom != 0
 	}
 	s, ok := c.rare[r]
@@ -61,7 +61,7 @@ func (c *charTable) symbol(m *Model, r rune) (uint32, bool) {
 // wholeChars fills the table of a model whose pieces start as characters: every
 // entry of one character is an atom, and nothing can break it.
 func (c *charTable) wholeChars(m *Model, v *Vocab) {
-	c.info = make([]uint32, plane)
+	c.of = makeHuge[character](plane)
 	c.rare = map[rune]uint32{}
 	c.formed = make([]uint32, len(m.sym.token))
 	for symbol, id := range m.sym.token {
@@ -70,7 +70,7 @@ func (c *charTable) wholeChars(m *Model, v *Vocab) {
 		switch {
 		case n != len(b) || n == 0 || r == utf8.RuneError && n == 1:
 		case r < plane:
-			c.info[r] = isAtom | uint32(symbol)
+			c.of[r].info = isAtom | uint32(symbol)
 		default:
 			c.rare[r] = uint32(symbol)
 		}
@@ -80,7 +80,7 @@ func (c *charTable) wholeChars(m *Model, v *Vocab) {
 // atoms finds the characters of which (1) and (2) hold, and for (3) the fragments
 // that can harm one.
 func (c *charTable) atoms(m *Model, v *Vocab, merges []coded, sc *Scratch) {
-	c.info = make([]uint32, plane)
+	c.of = makeHuge[character](plane)
 	c.formed = make([]uint32, len(m.sym.token))
 	asPart, asProduct := make([]uint32, len(m.sym.token)), make([]uint32, len(m.sym.token))
 	for i := range asPart {
@@ -102,7 +102,7 @@ func (c *charTable) atoms(m *Model, v *Vocab, merges []coded, sc *Scratch) {
 		}
 		if r, n := utf8.DecodeRune(b); n == len(b) && n > 1 && r < plane {
 			if last, ok := m.formation(b, uint32(symbol), sc); ok && asPart[symbol] > last {
-				c.info[r] = isAtom | uint32(symbol)
+				c.of[r].info = isAtom | uint32(symbol)
 				c.formed[symbol] = last
 			}
 		}
@@ -145,86 +145,12 @@ func isASCII(b []byte) bool {
 	return true
 }
 
-// joinTable holds the pairs of characters, not both ASCII, that stand side by side
-// in some entry, with the code of the merge of the two. A filter in front says no to
-// most.
-type joinTable struct {
-	filter []uint64 // one bit per pair, sixteen bits to a pair
-	mask   uint64
-	slots  []uint64 // (pair+1) << joinBits | code+1
-}
-
-const joinBits = codeBits + 1
-
-func charPair(a, b uint32) uint64        { return uint64(a)<<16 | uint64(b) }
-func (j *joinTable) bit(k uint64) uint64 { return k * golden >> 32 }
-
-// may reports whether a pair may be in the table.
-func (j *joinTable) may(k uint64) uint64 {
-	h := j.bit(k)
-	return j.filter[h&j.mask>>6] >> (h & 63) & 1
-}
-
-// find returns the code of the merge of the two characters, None if their entries do
-// not merge, and whether some entry holds the pair.
-func (j *joinTable) find(k uint64) (code uint32, ok bool) {
-	for h := j.bit(k); ; h++ {
-		e := j.slots[h&uint64(len(j.slots)-1)]
-		switch {
-		case e == 0:
-			return None, false
-		case e>>joinBits == k+1:
-			return uint32(e&(1<<joinBits-1)) - 1, true
-		}
-	}
-}
-
-func (c *charTable) joins(m *Model, v *Vocab) {
-	var list []uint64
-	for id := range v.Len() {
-		b := v.Bytes(uint32(id))
-		if isASCII(b) {
-			continue
-		}
-		before := rune(-1)
-		for i := 0; i < len(b); {
-			r, n := utf8.DecodeRune(b[i:])
-			if r == utf8.RuneError && n == 1 || r >= plane {
-				r = -1
-			}
-			if before >= 0 && r >= 0 && before|r >= utf8.RuneSelf {
-				list = append(list, charPair(uint32(before), uint32(r)))
-			}
-			before = r
-			i += n
-		}
-	}
-	j := &c.neighbors
-	j.filter = make([]uint64, 1<<bits.Len(uint(16*len(list)))/64+1)
-	j.mask = 1<<bits.Len(uint(16*len(list))) - 1
-	j.slots = makeHuge[uint64](1 << bits.Len(uint(2*len(list))))
-	for _, k := range list {
-		h := j.bit(k)
-		j.filter[h&j.mask>>6] |= 1 << (h & 63)
-		if _, ok := j.find(k); ok {
-			continue
-		}
-		code := None
-		left, ok1 := c.start(m, uint32(k>>16))
-		right, ok2 := c.start(m, uint32(k&0xFFFF))
-		if ok1 && ok2 {
-			code = m.pairs.code(left, right)
-		}
-		insert(j.slots, h, (k+1)<<joinBits|uint64(code+1)&(1<<joinBits-1), func(e *uint64) bool { return *e == 0 })
-	}
-}
-
 // start is the symbol that a character starts as if it is whole.
 func (c *charTable) start(m *Model, r uint32) (uint32, bool) {
 	if r < utf8.RuneSelf {
 		return m.sym.bytes[r], true
 	}
-	return c.info[r] & symbolMask, c.info[r]&isAtom != 0
+	return c.of[r].info & symbolMask, c.of[r].info&isAtom != 0
 }
 
 // mergeTable is a pairTable of few merges, so that the cache holds it, or at least the

@@ -52,7 +52,7 @@ func (f *fragments) build(c *charTable, all []fragment) {
 	harmful := make([]bool, len(all))
 	var room [utf8.UTFMax]byte
 	for r := rune(utf8.RuneSelf); r < plane; r++ {
-		x := &c.info[r]
+		x := &c.of[r].info
 		if *x&isAtom == 0 {
 			continue
 		}

@@ -114,39 +114,40 @@ func (m *Model) mergeSegment(ids, codes []uint32, low bool) int {
 // one that starts whole, and the first of a batch, to which nothing joins.
 func (m *Model) read(w []byte, i int, b *batch) (n, next int, joined, low uint64) {
 	c := &m.chars
-	info := c.info[:plane]
+	of := (*[plane]character)(c.of)
 	r := reader{before: noChar, last: noChar}
 	if i > 0 {
 		r.near = 1
 	}
 	for i < len(w) && n <= batchSize-4 {
 		b0 := w[i]
-		known := r.before < noChar || n == 0
+		fast := r.before < noChar || n == 0
 		switch {
-		case known && b0&0xF0 == 0xE0 && (i+5 <= len(w) || i+3 == len(w)):
+		case fast && b0&0xF0 == 0xE0 && (i+5 <= len(w) || i+3 == len(w)):
 			char := uint32(b0&0x0F)<<12 | uint32(w[i+1]&0x3F)<<6 | uint32(w[i+2]&0x3F)
-			x, near := info[char&(plane-1)], uint64(0)
+			known := &of[char&(plane-1)]
+			x, near := known.info, uint64(0)
 			if i+5 <= len(w) {
 				near = c.fragments.near[borderKey(w[i+2], w[i+3])] >> (w[i+4] & 63) & 1
 			}
 			if risk := uint64(x>>headBit)&r.near | uint64(x>>tailBit)&near; x&isAtom == 0 || risk&1 != 0 {
 				break
 			}
-			joined |= c.neighbors.may(charPair(r.before, char)) << (n & lastIndex)
+			joined |= follows(r.followers, char) << (n & lastIndex)
 			b.symbol[n&lastIndex], b.char[n&lastIndex], b.at[n&lastIndex] = x&symbolMask, char, int32(i)
-			r.before, r.last, r.near = char, char, near
+			r.before, r.last, r.near, r.followers = char, char, near, known.followers
 			n++
 			i += 3
 			continue
-		case known && b0 < utf8.RuneSelf && i+3 <= len(w):
-			char, may := uint32(b0), uint64(1)
+		case fast && b0 < utf8.RuneSelf && i+3 <= len(w):
+			char, join := uint32(b0), uint64(1)
 			if r.before >= utf8.RuneSelf {
-				may = c.neighbors.may(charPair(r.before, char))
+				join = follows(r.followers, char)
 			}
-			joined |= may << (n & lastIndex)
+			joined |= join << (n & lastIndex)
 			low |= 1 << (n & lastIndex)
 			b.symbol[n&lastIndex], b.char[n&lastIndex], b.at[n&lastIndex] = m.sym.bytes[b0], char, int32(i)
-			r.before, r.last = char, char
+			r.before, r.last, r.followers = char, char, of[char].followers
 			r.near = c.fragments.near[borderKey(b0, w[i+1])] >> (w[i+2] & 63) & 1
 			n++
 			i++
@@ -162,10 +163,11 @@ func (m *Model) read(w []byte, i int, b *batch) (n, next int, joined, low uint64
 
 // reader is what read knows of the border before the next character.
 type reader struct {
-	before uint32 // the character before it if that starts whole, else noChar
-	last   uint32 // the character before it if that is known, else noChar
-	near   uint64 // 1: a fragment may lie across (see fragments)
-	cut    bool   // it is a cut, whatever follows
+	before    uint32 // the character before it if that starts whole, else noChar
+	last      uint32 // the character before it if that is known, else noChar
+	near      uint64 // 1: a fragment may lie across (see fragments)
+	followers uint64 // of before
+	cut       bool   // it is a cut, whatever follows
 }
 
 // readAny reads a character of any kind. It is read's slow way.
@@ -175,13 +177,13 @@ func (m *Model) readAny(w []byte, i, n int, b *batch, r *reader) (_, next int, j
 	switch b0 := w[i]; {
 	case b0 >= 0xE0 && b0 < 0xF0 && i+2 < len(w):
 		char, size = uint32(b0&0x0F)<<12|uint32(w[i+1]&0x3F)<<6|uint32(w[i+2]&0x3F), 3
-		x = c.info[char]
+		x = c.of[char].info
 	case b0 < 0x80:
 		char, x = uint32(b0), isAtom|m.sym.bytes[b0]
 		low = 1 << (n & lastIndex)
 	case b0 < 0xE0 && i+1 < len(w):
 		char, size = uint32(b0&0x1F)<<6|uint32(w[i+1]&0x3F), 2
-		x = c.info[char]
+		x = c.of[char].info
 	default:
 		size = min(4, len(w)-i)
 		x = m.rareChar(w[i : i+size])
@@ -195,20 +197,23 @@ func (m *Model) readAny(w []byte, i, n int, b *batch, r *reader) (_, next int, j
 	if atom && r.near != 0 && x&tailAtRisk != 0 && j < len(w) {
 		atom = !c.fragments.breaks(w, j, false, c.formed[x&symbolMask])
 	}
-	may := uint64(1)
+	join := uint64(1)
 	switch {
 	case r.cut:
-		may = 0
+		join = 0
 	case atom && r.before < noChar && char < noChar && char|r.before >= 0x80:
-		may = c.neighbors.may(charPair(r.before, char))
+		join = follows(r.followers, char)
 	case i > 0 && (!atom || r.before == noChar) && !m.whole && c.parted(w, i, r.last, char):
-		may = 0
+		join = 0
 	}
-	joined = may << (n & lastIndex)
+	joined = join << (n & lastIndex)
 	r.last, r.cut = char, !atom && c.endsWithBlank(w, i, j, x)
 	if atom {
 		b.symbol[n&lastIndex], b.char[n&lastIndex], b.at[n&lastIndex] = x&symbolMask, char, int32(i)
 		r.before = char
+		if char < noChar {
+			r.followers = c.of[char].followers
+		}
 		return n + 1, j, joined, low
 	}
 	for q := i; q < j; q++ {
@@ -254,7 +259,7 @@ func (m *Model) join(b *batch, joined uint64) uint64 {
 			b.code[l] = unasked
 			continue
 		}
-		code, ok := m.chars.neighbors.find(charPair(left, right))
+		code, ok := m.chars.neighbors.find(m.chars.of[left].row, right)
 		b.code[l] = code
 		if !ok {
 			joined &^= 1 << k
