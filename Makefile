@@ -1,5 +1,9 @@
 # The verbs a developer needs; `make help` lists them. CI runs .ci/run.
 export GOTOOLCHAIN := go1.27.3+auto
+# A profile makes the compiler build all packages anew. Only what is released, and what
+# is timed as released, is built by cmd/eppctl/default.pgo.
+export GOFLAGS := $(GOFLAGS) -pgo=off
+PGO := -pgo=$(CURDIR)/cmd/eppctl/default.pgo
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 10s
@@ -22,7 +26,7 @@ help: ## list the verbs
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-24s%s\n", $$1, $$2}' Makefile
 
 build: ## build bin/eppctl, one static file
-	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN) ./cmd/eppctl
+	CGO_ENABLED=0 go build $(PGO) -trimpath -ldflags "$(LDFLAGS)" -o $(BIN) ./cmd/eppctl
 
 .PHONY: image image-context
 PLATFORM ?= linux/$(shell go env GOARCH)
@@ -114,7 +118,7 @@ bench-index-profile: ## where the index spends its time, per phase, into docs/pr
 .PHONY: bench-tokenizer test-tokenizer-fetched
 bench-tokenizer: ## the native tokenizer beside HF tokenizers and fastokens, into out/bench-tokenizer.json
 	@scripts/tokenizer-data.sh models corpus
-	@PYTHONPATH=$$(scripts/tokenizers.sh) go run ./scripts/tokbench $(TOKBENCH_FLAGS)
+	@PYTHONPATH=$$(scripts/tokenizers.sh) go run $(PGO) ./scripts/tokbench $(TOKBENCH_FLAGS)
 
 test-tokenizer-fetched: ## the tokenizer's tests over vocabularies that may not be committed too
 	@set -e; data=$$(scripts/tokenizer-data.sh models); export PYTHONPATH=$$(scripts/tokenizers.sh); \
@@ -123,6 +127,10 @@ test-tokenizer-fetched: ## the tokenizer's tests over vocabularies that may not 
 .PHONY: recordings
 recordings: build ## drive explain, top and tap beside the demo, into docs/img: recordings and pictures
 	@scripts/recordings.sh
+
+.PHONY: pgo
+pgo: ## profile what a prompt goes through anew, into cmd/eppctl/default.pgo, which the release is built by (a minute)
+	@scripts/pgo.sh
 
 .PHONY: eval
 eval: ## policies on the simulated fleet beside each other, into out/eval.json, out/eval.md and docs/eval.md (some minutes)

@@ -12,7 +12,7 @@ import (
 )
 
 // What `make build` makes runs on any machine of its kind: it needs no loader
-// and no library.
+// and no library, and is laid out by the profile.
 func TestBuildIsStatic(t *testing.T) {
 	bin := filepath.Join(t.TempDir(), "eppctl")
 	// MAKEFLAGS of a make above would hand over its job server.
@@ -25,6 +25,11 @@ func TestBuildIsStatic(t *testing.T) {
 	}
 	if !slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "0"}) {
 		t.Errorf("built with cgo: %v", info.Settings)
+	}
+	if !slices.ContainsFunc(info.Settings, func(s debug.BuildSetting) bool {
+		return s.Key == "-pgo" && filepath.Base(s.Value) == "default.pgo"
+	}) {
+		t.Errorf("built without the profile: %v", info.Settings)
 	}
 	if runtime.GOOS != "linux" {
 		return // other systems have no static programs, or another format
