@@ -28,7 +28,7 @@ func TestTK20(t *testing.T) {
 			tok := load(t, name)
 			w := newWriter(20)
 			inText, tokens := 0, 0
-			for range 3000 {
+			for range raceSome(3000) {
 				s := w.text(1 + w.IntN(300))
 				whole := encode(t, tok, s)
 				for _, c := range tok.CutsOf(s) {
@@ -95,6 +95,10 @@ func TestTK23(t *testing.T) {
 // run, and where nothing had to go, all but the tail is found.
 func TestCacheForks(t *testing.T) {
 	tok := load(t, "deepseek_v4")
+	rounds := 10
+	if raceBuild { // one goroutine
+		rounds = 2
+	}
 	for _, limit := range []int{256 << 10, 16 << 20} {
 		c := native.NewCache(tok, limit)
 		w := newWriter(31)
@@ -104,7 +108,7 @@ func TestCacheForks(t *testing.T) {
 			fork := common + w.text(10_000)
 			prompts = append(prompts, fork+w.text(20_000), fork+w.text(20_000), w.text(9_000)+common)
 		}
-		for k := range 10 * len(prompts) {
+		for k := range rounds * len(prompts) {
 			s := prompts[k*7%len(prompts)]
 			got, found, err := c.Encode(s, false)
 			if want := encode(t, tok, s); err != nil || !slices.Equal(got, want) {

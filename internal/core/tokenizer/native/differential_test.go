@@ -130,11 +130,6 @@ func (o *oracle) encode(t testing.TB, texts []string) [][]uint32 {
 // contexts instead of one.
 const fuzzBytes = 400_000
 
-// raceTexts: the race detector gets one in so many of them and no sweep over all
-// characters. Each text is encoded by one goroutine, so more of them show no more
-// races, and they take eight times as long there.
-const raceTexts = 8
-
 // TestDifferential holds the ids against those of the engines' own library, over
 // random texts and over every character of Unicode.
 func TestDifferential(t *testing.T) {
@@ -146,10 +141,7 @@ func TestDifferential(t *testing.T) {
 		}
 		times = n
 	}
-	random := fuzzBytes * times
-	if raceBuild {
-		random /= raceTexts
-	}
+	random := raceSome(fuzzBytes * times)
 	for i, name := range allNames() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -181,7 +173,7 @@ func TestDifferential(t *testing.T) {
 				add(w.text(1 + w.IntN(400)))
 			}
 			for k, c := range contexts {
-				if times > 1 || k == i%len(contexts) && !raceBuild {
+				if times > 1 || k == i%len(contexts) {
 					every(c, add)
 				}
 			}

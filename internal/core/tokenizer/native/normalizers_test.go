@@ -177,7 +177,7 @@ func alike(r rune) bool {
 func randomTexts(n int) (texts []string) {
 	w := newWriter(7)
 	tokens := []string{"<a>", " <a> ", "Étude", "E\u0301tude", "étude", "ﬁ½", "fi½", " Norm", "norm", "hello  world ", "hello world", "Hello World  ", "x", " X "}
-	for range n {
+	for range raceSome(n) {
 		s := beginnings[w.IntN(len(beginnings))]
 		for range 1 + w.IntN(3) {
 			s += beginnings[w.IntN(len(beginnings))] + w.text(1+w.IntN(12))

@@ -299,7 +299,7 @@ func TestComponents(t *testing.T) {
 			t.Parallel()
 			var texts []string
 			w := newWriter(12)
-			for range 600 {
+			for range raceSome(600) {
 				s := w.text(1 + w.IntN(60))
 				for range w.IntN(4) {
 					s += extra[w.IntN(len(extra))] + w.text(1+w.IntN(8))
