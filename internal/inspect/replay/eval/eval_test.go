@@ -22,10 +22,14 @@ type golden struct {
 }
 
 // shortCells are the first 3,000 requests of each scenario, the burst whole and as a
-// mean of three seeds: one differs from the next by tens of percents.
+// mean of three seeds: one differs from the next by tens of percents. The race detector
+// gets one scenario: runs share nothing but its requests, which all four policies play.
 func shortCells() (cells []Cell) {
 	var m matrix
 	for _, s := range Scenarios {
+		if raceBuild && s.Name != "conversation" {
+			continue
+		}
 		policies, seeds := []string{own}, uint64(1)
 		switch s.Name {
 		case "conversation", "tool":
@@ -75,7 +79,7 @@ func TestGolden(t *testing.T) {
 	if err := json.Unmarshal(b, &want); err != nil {
 		t.Fatal(err)
 	}
-	if len(want) != len(got) {
+	if len(want) != len(got) && !raceBuild {
 		t.Errorf("%d results, %d in %s", len(got), len(want), goldenFile)
 	}
 	for name, g := range got {
