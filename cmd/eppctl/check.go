@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/eppctl/eppctl/internal/core/chat"
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/spelling"
 	"github.com/eppctl/eppctl/internal/inspect"
 	"github.com/eppctl/eppctl/internal/inspect/check"
 	"github.com/eppctl/eppctl/internal/modelsource"
@@ -133,7 +133,7 @@ func choose(pods []pod.Spec, names []string) ([]pod.Spec, error) {
 				known = append(known, p.Name)
 			}
 			return nil, &inspect.Error{
-				Kind: inspect.Usage, Code: "E_USAGE", What: fmt.Sprintf("pod: found %q; expected one of %s", name, strings.Join(known, ", ")),
+				Kind: inspect.Usage, Code: "E_USAGE", What: fmt.Sprintf("no pod is called %q; %s", name, spelling.Among(name, known)),
 			}
 		}
 	}

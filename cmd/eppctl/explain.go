@@ -79,6 +79,8 @@ was made, and of a recording. With --set, FIELD is one of
 
 ` + inputsHelp() + `
 
+` + weightsHelp() + `
+
 --read asks a recording instead, as of any time in it: the fleet is played back
 from the recorded events and metrics, and the same function decides. Requests
 that serve had in flight are not recorded. Text is tokenized by engines that

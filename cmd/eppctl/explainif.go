@@ -92,6 +92,11 @@ func inputsHelp() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
+// weightsHelp lists what --weight takes.
+func weightsHelp() string {
+	return paragraph("--weight takes the name of a term or a key of weights, of which docs/config.md tells: " + strings.Join(pick.WeightNames(), ", ") + ".")
+}
+
 // completeInputs offers pods, and behind a pod's name its inputs.
 func (a *app) completeInputs(addr *string) completer {
 	return func(cmd *cobra.Command, _ []string, typed string) (list []string, _ cobra.ShellCompDirective) {

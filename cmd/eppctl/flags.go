@@ -10,8 +10,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/eppctl/eppctl/internal/core/spelling"
 	"github.com/eppctl/eppctl/internal/inspect"
-	"github.com/eppctl/eppctl/internal/serve"
+	"github.com/eppctl/eppctl/internal/inspect/out"
 )
 
 // Flags and their variables: what both have in common, and how a wrong value of
@@ -85,7 +86,7 @@ func plainly(flags *pflag.FlagSet, err error) error {
 	case errors.As(err, &unknown):
 		var names []string
 		flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
-		if near := serve.Nearest(unknown.GetSpecifiedName(), names); near != "" && unknown.GetSpecifiedShortnames() == "" {
+		if near := spelling.Nearest(unknown.GetSpecifiedName(), names); near != "" && unknown.GetSpecifiedShortnames() == "" {
 			return fmt.Errorf("%w; did you mean --%s?", err, near)
 		}
 	}
@@ -99,6 +100,12 @@ func misuse(cmd *cobra.Command, err error) error {
 		Kind: inspect.Usage, Code: "E_USAGE", What: err.Error(), Hint: "see: " + cmd.CommandPath() + " --help", Err: err,
 	}
 }
+
+// paragraph is a text of lines as the help has them.
+func paragraph(text string) string { return strings.Join(out.Wrap(text, helpWidth), "\n") }
+
+// helpWidth fits a terminal of 80 columns.
+const helpWidth = 80
 
 // enum completes a flag from a fixed list.
 func enum(cmd *cobra.Command, flag string, values []string) {

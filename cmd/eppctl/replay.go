@@ -65,7 +65,7 @@ PREEMPT counts preemptions and RESENT requests that were sent again.
 
 Policies:
 
-` + policies(),
+` + policies() + "\n\n" + weightsHelp(),
 		Example: `  # eppctl beside round robin on a trace, at three times its speed
   eppctl replay --trace testdata/traces/mooncake_conversation_trace.jsonl.gz --speed 3 --policy pool,round-robin
 

@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/eppctl/eppctl/internal/core/spelling"
 	"github.com/eppctl/eppctl/internal/inspect/out"
-	"github.com/eppctl/eppctl/internal/serve"
 )
 
 // app is what every command gets from outside.
@@ -146,7 +146,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 				names = append(names, c.Name())
 			}
 		}
-		if near := serve.Nearest(args[0], names); near != "" {
+		if near := spelling.Nearest(args[0], names); near != "" {
 			text += fmt.Sprintf("; did you mean %q?", near)
 		}
 		return misuse(cmd, errors.New(text))

@@ -70,6 +70,8 @@ tap only listens: it asks no replay port unless --replay says so.
 configuration and prints every mismatch that would make routing blind, with its
 reason code. It sends no prompt but one word to /tokenize.
 
+` + paragraph("--expect holds these numbers of the account against others: "+strings.Join(tap.Countables(), ", ")+".") + `
+
 --write records every message as it came, before any filter, for tap --read.
 Recordings and --raw contain the token ids of prompts; recordings are created for
 their user alone (mode 0600).

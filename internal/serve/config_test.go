@@ -357,17 +357,6 @@ func checkDefaults(t *testing.T, documented map[string]string, v reflect.Value, 
 	}
 }
 
-func TestNearest(t *testing.T) {
-	keys := []string{"listen", "pods", "models", "weights", "limits", "scrape"}
-	for word, want := range map[string]string{
-		"weigths": "weights", "pod": "pods", "Limits": "limits", "scrap": "scrape", "modles": "models", "foo": "", "x": "",
-	} {
-		if got := Nearest(word, keys); got != want {
-			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
-		}
-	}
-}
-
 func TestBytes(t *testing.T) {
 	for text, want := range map[string]Bytes{"32MiB": 32 << 20, "1.5GB": 1.5e9, "100": 100, "7 kB": 7000, "0B": 0} {
 		if got, err := parseBytes(text); err != nil || got != want {

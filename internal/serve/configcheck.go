@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/eppctl/eppctl/internal/core/spelling"
 )
 
 var errMissing = errors.New("found nothing")
@@ -170,7 +172,7 @@ func (d *decoder) between(key string, v, low, high time.Duration) {
 func found(v any) string { return fmt.Sprint("found ", v) }
 
 func didYouMean(s string, names []string) string {
-	if near := Nearest(s, names); near != "" {
+	if near := spelling.Nearest(s, names); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	return ""

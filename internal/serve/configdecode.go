@@ -13,6 +13,8 @@ import (
 	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
+
+	"github.com/eppctl/eppctl/internal/core/spelling"
 )
 
 // decoder fills tagged structs from a YAML tree. Unlike the library's own strict
@@ -207,7 +209,7 @@ func (d *decoder) unknown(n ast.Node, key, name string, t reflect.Type) {
 	hint := didYouMean(name, keys)
 	if hint != "" {
 		d.problem(n, key, "unknown key", "", hint)
-		d.meant[strings.TrimSuffix(key, name)+Nearest(name, keys)] = true
+		d.meant[strings.TrimSuffix(key, name)+spelling.Nearest(name, keys)] = true
 		return
 	}
 	if at := keyElsewhere(name); at != "" {

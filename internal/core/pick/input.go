@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/spelling"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
 )
 
@@ -139,7 +140,7 @@ func ParseInput(text string) (Input, error) {
 	}
 	x := Input{Pod: text[:dot], Field: strings.ReplaceAll(text[dot+1:eq], "-", "_")}
 	if inputField(x.Field) == nil {
-		return Input{}, &InputError{text, fmt.Sprintf("no input is called %q; there are %s", text[dot+1:eq], strings.Join(InputNames(), ", "))}
+		return Input{}, &InputError{text, fmt.Sprintf("no input is called %q; %s", text[dot+1:eq], spelling.Among(text[dot+1:eq], InputNames()))}
 	}
 	var err error
 	if x.Value, err = strconv.ParseFloat(text[eq+1:], 64); err != nil || math.IsNaN(x.Value) || math.IsInf(x.Value, 0) {
@@ -159,7 +160,7 @@ func (x Input) check(c *Card) error {
 	f := inputField(x.Field)
 	switch {
 	case f == nil:
-		return &InputError{x.Field, "no input is called so; there are " + strings.Join(InputNames(), ", ")}
+		return &InputError{x.Field, "no input is called so; " + spelling.Among(x.Field, InputNames())}
 	case f.whole && x.Value != math.Trunc(x.Value):
 		return &InputError{x.String(), "want a whole number of " + f.unit}
 	case !(x.Value >= f.least && x.Value <= f.most(c)):

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/eppctl/eppctl/internal/core/spelling"
 )
 
 // Weight is one constant of a policy, by the key that the section weights of the
@@ -36,12 +38,14 @@ var termWeights = func() map[string]string {
 	return keys
 }()
 
-// ParseWeight reads TERM=VALUE or KEY=VALUE. The value's range is With's to check.
+// ParseWeight reads TERM=VALUE or KEY=VALUE, the key also as the configuration as a
+// whole has it: weights.alpha. The value's range is With's to check.
 func ParseWeight(text string) (Weight, error) {
 	key, value, ok := strings.Cut(text, "=")
 	if !ok || key == "" || value == "" {
 		return Weight{}, &WeightError{text, "want KEY=VALUE, such as kv=2 or breaker.depth=16"}
 	}
+	key = strings.TrimPrefix(key, "weights.")
 	if t := termByName(key); t != nil && t.factor == nil {
 		return Weight{}, &WeightError{text, "the term " + key + " has no weight: " + t.setBy}
 	}
@@ -50,14 +54,23 @@ func ParseWeight(text string) (Weight, error) {
 	}
 	field, is := weightFields(new(Policy))[key]
 	if !is {
-		return Weight{}, &WeightError{text, fmt.Sprintf("no weight is called %q; there are %s; or, by its term, %s",
-			key, strings.Join(WeightKeys(), ", "), strings.Join(slices.Sorted(maps.Keys(termWeights)), ", "))}
+		return Weight{}, &WeightError{text, unknownWeight(key)}
 	}
 	v, want := parseConstant(field.Kind(), value)
 	if want != "" {
 		return Weight{}, &WeightError{text, "want " + want}
 	}
 	return Weight{key, v}, nil
+}
+
+// unknownWeight says which one was meant, or where they are told of: of all of them
+// the message would be a page.
+func unknownWeight(key string) string {
+	hint := spelling.Guess(key, WeightNames())
+	if hint == "" {
+		hint = "docs/config.md lists them, and so does --help"
+	}
+	return fmt.Sprintf("no weight is called %q; %s", key, hint)
 }
 
 // parseConstant reads a value of a kind; want says what it should have been.

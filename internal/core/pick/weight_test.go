@@ -13,7 +13,7 @@ func TestParseWeight(t *testing.T) {
 		"alpha=2": {"alpha", 2}, "kv=2": {"alpha", 2}, "kv=0": {"alpha", 0}, "breaker=4.5": {"breaker.weight", 4.5},
 		"breaker.depth=16": {"breaker.depth", 16}, "concurrency=0.02": {"beta", 0.02}, "learn.on=false": {"learn.on", 0},
 		"scraped_load=true": {"scraped_load", 1}, "tiers.host.latency=1e-3": {"tiers.host.latency", 1e-3},
-		"prefill_tokens_per_second=8000": {"prefill_tokens_per_second", 8000},
+		"prefill_tokens_per_second=8000": {"prefill_tokens_per_second", 8000}, "weights.alpha=2": {"alpha", 2},
 	} {
 		if got, err := ParseWeight(text); err != nil || got != want {
 			t.Errorf("%s: %v, %v; want %v", text, got, err, want)
@@ -21,7 +21,9 @@ func TestParseWeight(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "KEY=VALUE", "alpha": "KEY=VALUE", "=2": "KEY=VALUE", "alpha=": "KEY=VALUE",
-		"alpa=2": "breaker.cooldown_max", "alpha=two": "a number", "alpha=NaN": "a number", "alpha=Inf": "a number",
+		"alpa=2": "; did you mean alpha?", "brekaer.depth=2": "; did you mean breaker.depth?", "cooldown=2": "; did you mean breaker.cooldown or breaker.cooldown_max?",
+		"foo=2":     `no weight is called "foo"; docs/config.md lists them`,
+		"alpha=two": "a number", "alpha=NaN": "a number", "alpha=Inf": "a number",
 		"breaker.depth=1.5": "a whole number", "learn.on=maybe": "true or false", "models=1": "no weight is called",
 		"queue=2": "has no weight", "lora=1": "lora.load", "tier=1": "tiers.host", "hardware=1": "hardware.slow_from",
 	} {

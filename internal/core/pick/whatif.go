@@ -3,9 +3,9 @@ package pick
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/spelling"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
 )
 
@@ -27,12 +27,7 @@ type UnknownPodError struct {
 }
 
 func (e *UnknownPodError) Error() string {
-	const few = 16
-	names := strings.Join(e.Known[:min(len(e.Known), few)], ", ")
-	if n := len(e.Known) - few; n > 0 {
-		names += fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Sprintf("no pod is called %q; there are %s", e.Pod, names)
+	return fmt.Sprintf("no pod is called %q; %s", e.Pod, spelling.Among(e.Pod, e.Known))
 }
 
 // Suppose fills c with the decision that was would have been, if. It is Decide

@@ -138,14 +138,14 @@ func TestSupposeOfEstimates(t *testing.T) {
 func TestSupposeRefuses(t *testing.T) {
 	_, c := warmFleet(t)
 	for name, w := range map[string]WhatIf{
-		"no pod is called":       {Inputs: []Input{{"pod-9", "queue", 1}}},
-		"pod-0, pod-1, pod-2":    {Without: []string{"pod-9"}},
-		"want a whole number":    {Inputs: []Input{{"pod-0", "queue", 1.5}}},
-		"want 0 to 1000000":      {Inputs: []Input{{"pod-0", "queue", -1}}},
-		"want 0 to 4096":         {Inputs: []Input{{"pod-0", "cached", 4097}}},
-		"want 0 to 1 share":      {Inputs: []Input{{"pod-0", "kv_usage", 1.01}}},
-		"there are queue, cache": {Inputs: []Input{{"pod-0", "nothing", 1}}},
-		"breaker.depth":          {Weights: []Weight{{"breaker.depth", 0}}},
+		"no pod is called":                    {Inputs: []Input{{"pod-9", "queue", 1}}},
+		"did you mean pod-0, pod-1 or pod-2?": {Without: []string{"pod-9"}},
+		"want a whole number":                 {Inputs: []Input{{"pod-0", "queue", 1.5}}},
+		"want 0 to 1000000":                   {Inputs: []Input{{"pod-0", "queue", -1}}},
+		"want 0 to 4096":                      {Inputs: []Input{{"pod-0", "cached", 4097}}},
+		"want 0 to 1 share":                   {Inputs: []Input{{"pod-0", "kv_usage", 1.01}}},
+		"there are queue, cache":              {Inputs: []Input{{"pod-0", "nothing", 1}}},
+		"breaker.depth":                       {Weights: []Weight{{"breaker.depth", 0}}},
 	} {
 		var then Card
 		if err := Suppose(c, &w, &then); err == nil || !strings.Contains(err.Error(), name) {
@@ -284,7 +284,7 @@ func TestParseInput(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "POD.FIELD=VALUE", "a.queue": "POD.FIELD=VALUE", "queue=1": "POD.FIELD=VALUE", ".queue=1": "POD.FIELD=VALUE",
-		"a.que=1": "there are queue, cached, in_flight", "a.queue=many": "a number", "a.queue=": "a number", "a.queue=NaN": "a number",
+		"a.que=1": "did you mean queue?", "a.queue=many": "a number", "a.queue=": "a number", "a.queue=NaN": "a number",
 	} {
 		if _, err := ParseInput(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v; want %q in it", text, err, want)

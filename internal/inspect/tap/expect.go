@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/eppctl/eppctl/internal/core/spelling"
 	"github.com/eppctl/eppctl/internal/inspect"
 )
 
@@ -42,7 +43,11 @@ func Expect(text string) (Expectation, error) {
 		}
 		x := Expectation{text: text, field: strings.TrimSpace(field), holds: op.holds}
 		if !slices.Contains(Countables(), x.field) {
-			return x, fmt.Errorf("found %q; expected one of %s before %s", x.field, strings.Join(Countables(), ", "), op.text)
+			hint := spelling.Guess(x.field, Countables())
+			if hint == "" {
+				hint = "--help lists them"
+			}
+			return x, fmt.Errorf("no number of the account is called %q; %s", x.field, hint)
 		}
 		var err error
 		if x.value, err = strconv.ParseFloat(strings.TrimSpace(number), 64); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/recording"
+	"github.com/eppctl/eppctl/internal/core/spelling"
 	"github.com/eppctl/eppctl/internal/inspect/replay/workload"
 )
 
@@ -294,5 +295,5 @@ func (r *reader) known() string {
 		return made
 	}
 	slices.Sort(names)
-	return "there are " + strings.Join(names, ", ")
+	return spelling.List(names)
 }

@@ -3,9 +3,9 @@ package route
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/eppctl/eppctl/internal/core/pick"
+	"github.com/eppctl/eppctl/internal/core/spelling"
 )
 
 // Policy is one way to route.
@@ -102,7 +102,7 @@ func Names() []string {
 func ByName(name string) (Policy, error) {
 	i := slices.IndexFunc(policies, func(p Policy) bool { return p.Name == name })
 	if i < 0 {
-		return Policy{}, fmt.Errorf("policy %q: want one of %s", name, strings.Join(Names(), ", "))
+		return Policy{}, fmt.Errorf("no policy is called %q; %s", name, spelling.Among(name, Names()))
 	}
 	return policies[i], nil
 }

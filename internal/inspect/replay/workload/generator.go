@@ -2,11 +2,14 @@ package workload
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/eppctl/eppctl/internal/core/spelling"
 )
 
 // Parameters set a generator up. What a generator does not name keeps its default.
@@ -76,7 +79,11 @@ func Generate(name string, seed uint64, set Parameters) (*Workload, error) {
 	}
 	for k, v := range set {
 		if _, ok := p[k]; !ok {
-			return nil, fmt.Errorf("workload %s has no parameter %q; it has %s", name, k, g.defaults)
+			hint := spelling.Guess(k, slices.Sorted(maps.Keys(g.defaults)))
+			if hint == "" {
+				hint = "it has " + g.defaults.String()
+			}
+			return nil, fmt.Errorf("workload %s has no parameter %q; %s", name, k, hint)
 		}
 		if !(v >= 0 && v <= maxParameter) {
 			return nil, fmt.Errorf("workload %s: %s=%v: want a number from 0 to %g", name, k, v, float64(maxParameter))

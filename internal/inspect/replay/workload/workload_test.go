@@ -213,7 +213,8 @@ func TestBadParameters(t *testing.T) {
 		want string
 	}{
 		{"x", nil, "want one of tool"},
-		{"tool", Parameters{"zpif": 1}, `no parameter "zpif"`},
+		{"tool", Parameters{"zpif": 1}, `no parameter "zpif"; did you mean zipf?`},
+		{"tool", Parameters{"x": 1}, `no parameter "x"; it has `},
 		{"tool", Parameters{"zipf": math.NaN()}, "want a number from 0"},
 		{"tool", Parameters{"rate": 1e-300}, "more than ten years"},
 		{"agent", Parameters{"think_min": 1e9, "requests": 50}, "more than ten years"},
