@@ -66,7 +66,7 @@ func (s *Settings) fetchFile(ctx context.Context, name, commit, file string) err
 		return nil // a commit's file never changes
 	}
 	address := s.Endpoint + "/" + name + "/resolve/" + commit + "/" + (&url.URL{Path: file}).EscapedPath()
-	return s.retry(ctx, func(ctx context.Context) error {
+	return s.retry(ctx, func(ctx context.Context, answered func()) error {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		have := func(resp *http.Response) bool {
@@ -81,6 +81,7 @@ func (s *Settings) fetchFile(ctx context.Context, name, commit, file string) err
 		if err != nil {
 			return err
 		}
+		answered()
 		defer resp.Body.Close()
 		blob, err := s.blobOf(resp, name)
 		switch cached := have(resp); {

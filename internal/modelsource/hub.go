@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -30,7 +31,10 @@ type listing struct {
 func (s *Settings) list(ctx context.Context, name, revision string) (*listing, error) {
 	l := &listing{}
 	address := s.Endpoint + "/api/models/" + name + "/revision/" + url.PathEscape(revision)
-	err := s.retry(ctx, func(ctx context.Context) error {
+	if s.Asking != nil {
+		s.Asking(s.Endpoint)
+	}
+	err := s.retry(ctx, func(ctx context.Context, _ func()) error {
 		ctx, cancel := context.WithTimeout(ctx, s.stall())
 		defer cancel()
 		resp, err := s.get(ctx, address, nil)
@@ -139,14 +143,17 @@ func (s *Settings) broken(err error) error {
 	if errors.As(err, &u) {
 		err = u.Err
 	}
-	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	name := errors.As(err, new(*net.DNSError)) // its time-out is one of the system's
+	if !name && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		return err
 	}
 	return &Error{
 		Kind: Unreachable, What: "the hub at " + s.Endpoint + " cannot be reached", Why: clip(err.Error()),
-		Hint: "try: HF_ENDPOINT with a mirror, or HF_HUB_OFFLINE=1 to use the cache alone", Err: err,
+		Hint: unreachableHint, Err: err,
 	}
 }
+
+const unreachableHint = "try: a folder with the model's files, HF_HOME of a cache that has them (HF_HUB_OFFLINE=1 asks nobody), or HF_ENDPOINT with a mirror"
 
 // refusal makes an error of a response other than 200. What the hub says in words
 // stands in X-Error-Message.
@@ -182,33 +189,4 @@ func or(a, b string) string {
 		return a
 	}
 	return b
-}
-
-// retry repeats what may pass, with waits that double.
-func (s *Settings) retry(ctx context.Context, do func(context.Context) error) error {
-	left, wait := s.Retries, s.Wait
-	if left == 0 {
-		left = 3
-	}
-	if wait == 0 {
-		wait = 500 * time.Millisecond
-	}
-	for ; ; left-- {
-		err := do(ctx)
-		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil { // of this try alone
-			err = &Error{Kind: Unreachable, What: "the hub at " + s.Endpoint, Why: "it takes too long to answer", Err: err}
-		}
-		var e *Error
-		if err == nil || left <= 0 || !errors.As(err, &e) || e.Kind != Unreachable && e.Kind != Damaged || ctx.Err() != nil {
-			return err
-		}
-		t := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			t.Stop()
-			return err
-		case <-t.C:
-		}
-		wait *= 2
-	}
 }

@@ -20,14 +20,20 @@ type Settings struct {
 	HTTP *http.Client // nil = one of our own; redirects are followed here
 	// Stall is how long a transfer may bring nothing before it is given up; 0 = 30 s.
 	Stall time.Duration
+	// Patience is how long the hub may leave a question without an answer, retries
+	// included: looking up its name alone takes some resolvers 10 s a try. 0 = as long as
+	// they take.
+	Patience time.Duration
 	// Retries are made of what may pass: no connection, 5xx, 429, a stall, a cut
-	// body. The waits between them double from Wait; 0 = 3 retries from 500 ms,
+	// body. What was answered for good is not: no such host, a wrong certificate. The waits between them double from Wait; 0 = 3 retries from 500 ms,
 	// negative = none.
 	Retries int
 	Wait    time.Duration
 	// Progress, if set, is told how far a file has come, from the goroutine that
 	// called Find.
 	Progress func(Progress)
+	// Asking, if set, is told before the hub is asked which files a model has.
+	Asking func(hub string)
 }
 
 // Progress is how far a file has come.
@@ -36,6 +42,9 @@ type Progress struct {
 	Done int64
 	Size int64 // 0 = not announced
 }
+
+// PersonsPatience is for who waits before a screen.
+const PersonsPatience = 10 * time.Second
 
 const defaultEndpoint = "https://huggingface.co"
 

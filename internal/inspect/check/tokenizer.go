@@ -54,7 +54,7 @@ func (c *Command) load(ctx context.Context, t Tokenizer) (string, error) {
 		return "", err
 	}
 	settings.Offline = settings.Offline || c.ConfigOnly
-	settings.Retries = -1 // a person waits; serve goes on trying
+	settings.Retries, settings.Patience = -1, modelsource.PersonsPatience // serve goes on trying
 	place, err := settings.Find(ctx, t.Source, t.Revision)
 	if err != nil {
 		return "", err

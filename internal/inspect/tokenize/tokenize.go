@@ -81,7 +81,10 @@ func (c *Command) load(ctx context.Context, settings *modelsource.Settings, s *o
 	if err != nil {
 		return nil, err
 	}
-	settings.Progress = progress(s)
+	settings.Patience = modelsource.PersonsPatience
+	if s.ErrTTY {
+		settings.Progress, settings.Asking = progress(s), asking(c.Model, s)
+	}
 	p, err := settings.Find(ctx, c.Model, c.Revision)
 	if err != nil {
 		return nil, Told(err)
@@ -117,11 +120,15 @@ func usage(what, hint string) error {
 	return &inspect.Error{Kind: inspect.Usage, Code: "E_USAGE", What: what, Hint: hint}
 }
 
-// progress tells of a fetch that takes long, where a person looks on.
-func progress(s *out.Streams) func(modelsource.Progress) {
-	if !s.ErrTTY {
-		return nil
+// asking tells a person who looks on what is waited for.
+func asking(model string, s *out.Streams) func(hub string) {
+	return func(hub string) {
+		fmt.Fprintf(s.Err, "asking %s for %s\n", out.Clean(hub), out.Clean(model))
 	}
+}
+
+// progress tells such a person of a fetch that takes long.
+func progress(s *out.Streams) func(modelsource.Progress) {
 	due := time.Now().Add(500 * time.Millisecond)
 	return func(p modelsource.Progress) {
 		if now := time.Now(); now.After(due) {
