@@ -213,3 +213,29 @@ func recordedAPI(t *testing.T) (addr string) {
 	t.Cleanup(func() { api.Close(); fleet.Close() })
 	return api.Listener.Addr().String()
 }
+
+// Who starts a command that reads stdin at a terminal is told so once, and not left to
+// wonder what it waits for.
+func TestReadingFromATerminal(t *testing.T) {
+	const note = "eppctl: reading from the terminal; end with Ctrl-D"
+	model := filepath.Join(testdata.Dirs(t, "engines")[0], "models", "tiny-llama")
+	ids := regexp.MustCompile(`(?m)^\[\d+(,\d+)*\]`)
+	for _, args := range []string{"tokenize --model " + model, "explain -f - --addr 127.0.0.1:1", "replay --trace -", "tap --read -"} {
+		t.Run(args, func(t *testing.T) {
+			s := onTerminal(t, nil, strings.Fields(args)...)
+			eventuallyOK(t, "the note", func() error {
+				if text := s.out.String(); !strings.Contains(text, note) {
+					return fmt.Errorf("%q", text)
+				}
+				return nil
+			})
+			if _, err := s.master.WriteString("bc\n\x04"); err != nil {
+				t.Fatal(err)
+			}
+			_, text := s.wait()
+			if strings.Count(text, note) != 1 || strings.HasPrefix(args, "tokenize") && !ids.MatchString(text) {
+				t.Errorf("%q", text)
+			}
+		})
+	}
+}

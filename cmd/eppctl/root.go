@@ -128,7 +128,11 @@ func (a *app) interruptible(parent context.Context) (context.Context, context.Ca
 	ctx, interrupted := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	stop := func() { interrupted(); hung() }
 	if f, ok := a.streams.In.(*os.File); ok {
-		a.streams.In = &input{ctx: ctx, file: f}
+		in := &input{ctx: ctx, file: f}
+		if a.streams.InTTY {
+			in.note = a.streams.Err
+		}
+		a.streams.In = in
 	}
 	return ctx, stop
 }

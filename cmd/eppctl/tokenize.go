@@ -29,10 +29,11 @@ func newTokenize(a *app, run func(context.Context, *tokenize.Command) error) *co
 		Long: `Turn what stdin brings into token ids, with the tokenizer and the chat template of
 a model: one JSON array per line. The ids are those that serve computes.
 
-stdin is one text, or JSON lines: strings, or bodies of /v1/completions,
-/v1/chat/completions and, told by --api, /v1/messages, /v1/responses and
-/v1/embeddings. An input whose first line is a JSON string or object is taken for
-JSON lines, one that is a single JSON object for a body; --input says otherwise.
+stdin is one text (at a terminal Ctrl-D ends it), or JSON lines: strings, or bodies
+of /v1/completions, /v1/chat/completions and, told by --api, /v1/messages,
+/v1/responses and /v1/embeddings. An input whose first line is a JSON string or
+object is taken for JSON lines, one that is a single JSON object for a body; --input
+says otherwise.
 
 What the engine was started with beside the model is said by --chat-template,
 --chat-template-kwargs, --content-format and --time-zone, which mean what the keys
