@@ -161,6 +161,9 @@ func (s *subscriber) handle(it *item) {
 	case itemBatch:
 		s.last, s.before = it.at, s.caused()
 		s.order.silent = 0
+		if s.order.renumbered(it.seq) {
+			s.sink.Emptied(s.member, s.order.upAt)
+		}
 		missed := s.order.missed
 		st := s.order.batch(it.seq, digest(it.payload), t)
 		s.observer.gap(s.order.missed-missed, it)
@@ -191,7 +194,7 @@ func (s *subscriber) perform(st step, live *item) {
 		s.observer.message(live)
 	case apply:
 		s.observer.message(live)
-		s.lag(s.index(live.payload), live.at, Now())
+		s.lag(s.index(live.payload, live.at), live.at, Now())
 		if !s.order.replaying {
 			s.stop() // it was to bring back what this batch cleared
 		}
@@ -220,14 +223,20 @@ func (s *subscriber) purge(st step) {
 	if st.purge == "" {
 		return
 	}
-	s.sink.Purge(s.member)
+	t := Now()
+	if restarts[st.purge] {
+		s.sink.Restart(s.member)
+	} else {
+		s.sink.Purge(s.member)
+	}
 	if s.forget != nil {
 		s.forget()
 	}
-	if st.purge == purgeRestart || st.purge == purgeIdentity { // after a reconnect it may be the same engine
-		s.empty()
+	sure := st.purge == purgeRestart || st.purge == purgeIdentity // after a reconnect it may be the same engine
+	if sure {
+		s.empty(t)
 	}
-	s.observer.purged(st.purge, st.why, Now())
+	s.observer.purged(st.purge, st.why, sure, t)
 	s.count.add(func(c *Counters) { inc(&c.Purges, st.purge) })
 	if s.said == st.purge {
 		return
@@ -236,7 +245,9 @@ func (s *subscriber) purge(st step) {
 	s.log.Info("dropped the cached blocks of an engine", "cause", st.purge, "why", st.why)
 }
 
-func (s *subscriber) empty() {
+// empty takes up that the engine's cache is empty since t, 0 = not known.
+func (s *subscriber) empty(t int64) {
+	s.sink.Emptied(s.member, t)
 	if s.emptied != nil {
 		s.emptied()
 	}

@@ -7,9 +7,9 @@ import (
 	"github.com/eppctl/eppctl/internal/core/reason"
 )
 
-// index decodes one batch and applies its events. It returns the engine's time
-// stamp, 0 when there is none.
-func (s *subscriber) index(payload []byte) (at float64) {
+// index decodes one batch and applies its events. It came live at a time in ns, or
+// by a replay, 0. It returns the engine's time stamp, 0 when there is none.
+func (s *subscriber) index(payload []byte, came int64) (at float64) {
 	err := s.decoder.Decode(payload, &s.batch)
 	b := &s.batch
 	if err != nil {
@@ -33,7 +33,7 @@ func (s *subscriber) index(payload []byte) (at float64) {
 	inflated := s.sink.ApplyBatch(s.member, events, t)
 	if clears(events) {
 		s.order.cleared()
-		s.empty()
+		s.empty(came)
 	}
 	if inflated {
 		s.purge(s.order.inflated(t))

@@ -1,8 +1,6 @@
 package feed
 
 import (
-	"slices"
-
 	"github.com/eppctl/eppctl/internal/core/recording"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
@@ -119,19 +117,20 @@ func (o *observer) overflow(it *item) {
 	}
 }
 
-// purged tells that the member's blocks were dropped.
-func (o *observer) purged(cause, why string, at int64) {
+// purged tells that the member's blocks were dropped; sure, that the engine has
+// none of them.
+func (o *observer) purged(cause, why string, sure bool, at int64) {
 	if !o.watched() {
 		return
 	}
 	kind := recording.Partial
-	if slices.Contains([]string{purgeRestart, purgeIdentity, purgeReconnect}, cause) {
+	if restarts[cause] {
 		kind = recording.Restart
 	}
 	if why == "" {
 		why = purgeText[cause]
 	}
-	o.notice(at, recording.Notice{Kind: kind, Why: why, Purged: true})
+	o.notice(at, recording.Notice{Kind: kind, Why: why, Purged: true, Emptied: sure})
 }
 
 // purgeText says in words what the causes mean.

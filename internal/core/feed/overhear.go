@@ -30,3 +30,8 @@ func (o overheard) Purge(m pod.Member) {
 	o.watcher.Spoil(m)
 	o.sink.Purge(m)
 }
+
+func (o overheard) Restart(m pod.Member) {
+	o.watcher.Spoil(m)
+	o.sink.Restart(m)
+}

@@ -51,6 +51,8 @@ type played struct {
 	decoder decoder
 	batch   event.Batch
 	applied cursor
+	past    cursor // what was applied before a restart that is not certain
+	pastAt  int64
 	holed   bool  // the purge of an unreadable batch is done, its notice is to come
 	told    bool  // its state has come
 	midway  int64 // events had been applied before the recording began, which was then; 0 = none
@@ -105,14 +107,15 @@ func (p *Playback) Apply(r *recording.Record) error {
 	switch r.Type {
 	case recording.TypeFrame:
 		if topic, seq, payload, err := event.ParseFrames(r.Parts); err == nil {
-			p.message(s, topic, seq, payload, r.At)
+			p.renumbered(s, seq)
+			p.message(s, topic, seq, payload, r.At, r.At)
 		}
 	case recording.TypeReplay:
 		if _, seq, payload, err := event.ParseReply(r.Parts); err == nil && seq != event.ReplayEnd {
-			p.message(s, "", seq, payload, r.At)
+			p.message(s, "", seq, payload, r.At, 0)
 		}
 	case recording.TypeNotice:
-		p.notice(s, &r.Notice)
+		p.notice(s, &r.Notice, r.At)
 	case recording.TypeState:
 		return p.state(s, r)
 	}
@@ -290,8 +293,8 @@ func (p *Playback) stream(of *recording.Pod) (*played, error) {
 
 // message applies a batch once: records come in the order in which they were
 // applied, so that one not above the last is a duplicate, or an overlap with a
-// replay.
-func (p *Playback) message(s *played, topic string, seq uint64, payload []byte, at int64) {
+// replay. It came live at a time, or by a replay, 0.
+func (p *Playback) message(s *played, topic string, seq uint64, payload []byte, at, came int64) {
 	if s.applied.ok && seq <= s.applied.seq {
 		return
 	}
@@ -313,25 +316,45 @@ func (p *Playback) message(s *played, topic string, seq uint64, payload []byte, 
 	}
 	behind, why, _ := holeIn(&s.batch, err)
 	if s.holed = why != reason.None; s.holed {
-		p.purge(s)
+		p.purge(s, p.fleet.Index.Purge)
 	}
-	p.fleet.Index.ApplyBatch(s.member, s.batch.Events[behind:], at)
+	events := s.batch.Events[behind:]
+	p.fleet.Index.ApplyBatch(s.member, events, at)
+	if clears(events) {
+		p.fleet.Index.Emptied(s.member, came)
+	}
 	s.sync.LastEvent, s.sync.LastSeq = at, seq
 	p.show(s)
 }
 
-func (p *Playback) purge(s *played) {
+func (p *Playback) purge(s *played, drop func(pod.Member)) {
 	s.midway = 0
-	p.fleet.Index.Purge(s.member)
+	drop(s.member)
 	if d, ok := s.decoder.(*event.PullDecoder); ok {
 		d.Forget()
 	}
 }
 
+// renumbered is the machine's of that name: see sequence.
+func (p *Playback) renumbered(s *played, seq uint64) {
+	if s.past.ok && seq <= s.past.seq {
+		p.fleet.Index.Emptied(s.member, s.pastAt)
+	}
+	s.past = cursor{}
+}
+
 // notice forgets what the feed forgot.
-func (p *Playback) notice(s *played, n *recording.Notice) {
-	if n.Purged && !s.holed {
-		p.purge(s)
+func (p *Playback) notice(s *played, n *recording.Notice, at int64) {
+	switch {
+	case !n.Purged || s.holed:
+	case n.Kind == recording.Restart:
+		p.purge(s, p.fleet.Index.Restart)
+		if n.Emptied {
+			p.fleet.Index.Emptied(s.member, at)
+		}
+		s.past, s.pastAt, s.applied = s.applied, at, cursor{}
+	default:
+		p.purge(s, p.fleet.Index.Purge)
 		s.applied = cursor{}
 	}
 	if n.Purged {

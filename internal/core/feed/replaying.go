@@ -115,7 +115,7 @@ func (s *subscriber) answer(q inquiry) {
 	case apply:
 		v.do = goOn
 		s.observer.answer(q.batch.seq, q.batch.frames, Now())
-		s.index(q.batch.payload)
+		s.index(q.batch.payload, 0)
 		if s.order.reached() {
 			v.do = enough
 		}

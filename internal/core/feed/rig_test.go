@@ -81,6 +81,10 @@ func (l *tape) Purge(pod.Member) {
 	l.ops = append(l.ops, "purge")
 }
 
+func (l *tape) Restart(m pod.Member) { l.Purge(m) }
+
+func (l *tape) Emptied(pod.Member, int64) {}
+
 func (l *tape) len() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -23,6 +23,9 @@ const (
 	purgeUnproven  = "replay-unproven" // the connection ended before a live batch could tell whose replay it was
 )
 
+// restarts are the causes that mean a new process, or may.
+var restarts = map[string]bool{purgeRestart: true, purgeIdentity: true, purgeReconnect: true}
+
 // replayCooldown keeps a rank that could not be replayed from being asked again
 // at once: the engine answers on the thread that publishes its live events.
 const replayCooldown = 30 * time.Second
@@ -105,7 +108,8 @@ type sequence struct {
 	begin     uint64 // the first batch wanted of the first publisher; nothing before is asked for
 
 	live, applied cursor
-	sum           mark // of the batch applied last
+	past          cursor // the last number before a reconnect that may be to a new process
+	sum           mark   // of the batch applied last
 	history       history
 	open          bool        // batches up to live are missing and may still be had
 	retry         bool        // partial for want of a replay that may work later
@@ -208,6 +212,7 @@ func (q *sequence) up(now int64) (s step) {
 		if told {
 			s.why = "the engine's process was first seen after it had published this"
 		}
+		q.past = cursor{max(q.live.seq, q.applied.seq), true}
 		q.reset(now)
 	case q.unproven:
 		// What comes from here on follows on it, and can tell nothing of it.
@@ -289,6 +294,15 @@ func (q *sequence) identify(id identity, now int64) (s step) {
 		return q.ask(s, now)
 	}
 	return s
+}
+
+// renumbered reports that a live batch is the first since such a reconnect and has a
+// number that the publisher before it used: it is another process. One that goes on
+// where that stopped may be the same.
+func (q *sequence) renumbered(seq uint64) bool {
+	past := q.past
+	q.past = cursor{}
+	return past.ok && seq <= past.seq
 }
 
 // batch reports a live batch and the digest of its payload.

@@ -9,6 +9,8 @@ import (
 type sink interface {
 	ApplyBatch(m pod.Member, events []event.Event, now int64) (inflated bool)
 	Purge(m pod.Member)
+	Restart(m pod.Member)
+	Emptied(m pod.Member, at int64)
 }
 
 // void is a sink that keeps nothing.
@@ -17,6 +19,10 @@ type void struct{}
 func (void) ApplyBatch(pod.Member, []event.Event, int64) (inflated bool) { return false }
 
 func (void) Purge(pod.Member) {}
+
+func (void) Restart(pod.Member) {}
+
+func (void) Emptied(pod.Member, int64) {}
 
 // sink is where the feed's events go.
 func (f *Feed) sink() sink {

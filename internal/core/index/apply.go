@@ -69,6 +69,7 @@ func (ix *Index) Apply(id pod.Member, e *event.Event, now int64) Outcome {
 	m.mu.Lock()
 	o := ix.apply(m, e, now, second)
 	o.Inflated = m.book(&o)
+	ix.refilled(m)
 	m.mu.Unlock()
 	return o
 }

@@ -25,6 +25,7 @@ func (ix *Index) ApplyBatch(id pod.Member, events []event.Event, now int64) (inf
 		n := min(len(events), ahead)
 		m.mu.Lock()
 		inflated = ix.applyAll(m, events[:n], now, second)
+		ix.refilled(m)
 		m.mu.Unlock()
 		events = events[n:]
 	}

@@ -16,7 +16,9 @@ func (ix *Index) clearTiers(m *member, e *event.Event) {
 	if e.Shared {
 		return
 	}
-	ix.clear(m, func(l layer) bool { return all || l.tier() == e.Tier })
+	ix.lose(m, func() {
+		ix.clear(m, func(l layer) bool { return all || l.tier() == e.Tier })
+	})
 }
 
 // clear drops the announced layers for which drop says so. m.mu is held.
@@ -62,7 +64,11 @@ func (ix *Index) forget(m *member, runs []uint32, lost func(layer) bool) {
 		// It may have been reaped with a child of it just now, and the id may even
 		// be in use again: then the member holds nothing there.
 		if r := ix.runs.lock(id); r != nil {
+			began := m.losing != nil && r.begins(m.id)
 			r.forget(m.id, lost)
+			if began && !r.begins(m.id) {
+				m.losing.add(r.first)
+			}
 			ix.reap(r)
 			r.shard.unlock()
 		}
@@ -119,14 +125,17 @@ func (ix *Index) drop(m *member) {
 // event, a restart, or when its pod leaves. When it returns, no lookup reports
 // the member and its number may go to another owner; no event may be applied
 // for it meanwhile.
-func (ix *Index) Purge(id pod.Member) {
+func (ix *Index) Purge(id pod.Member) { ix.purge(id, ix.drop) }
+
+func (ix *Index) purge(id pod.Member, drop func(*member)) {
 	m := ix.member(id)
 	if m == nil {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	ix.drop(m)
+	ix.lost[id].Store(nil) // what was stored since is not known
+	drop(m)
 	m.expected.releaseAll()
 	m.stats.Purges++
 }

@@ -67,8 +67,9 @@ type Index struct {
 
 	admin   sync.Mutex // Register, and one Sweep at a time
 	members [pod.MaxMembers]atomic.Pointer[member]
-	words   atomic.Int32 // 64-bit words that hold every member registered so far
-	hybrids atomic.Int32 // members with several cache groups
+	lost    [pod.MaxMembers]atomic.Pointer[loss] // nil = nothing; written under member.mu
+	words   atomic.Int32                         // 64-bit words that hold every member registered so far
+	hybrids atomic.Int32                         // members with several cache groups
 
 	sweep sweeper
 	// Counters of what Sweep did.

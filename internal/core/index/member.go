@@ -30,6 +30,7 @@ type member struct {
 	stats    MemberStats
 	owner    Owner
 	hybrid   atomic.Pointer[hybrid] // nil = one cache group
+	losing   *loss                  // what is being gathered of it
 	expiry   int64                  // when the TTL is due next
 
 	// Scratch of one event.

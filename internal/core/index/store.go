@@ -57,6 +57,7 @@ func (ix *Index) parentOf(m *member, c *chain) (r *run, off, near uint32, v Verd
 	}
 	if !known {
 		c.keys[0] = ix.hasher.Root(c.space.full, c.keys[0])
+		ix.regained(m, c.keys[0])
 		return &ix.shardOf(c.keys[0]).root, 0, 0, Applied
 	}
 	if r == nil {

@@ -109,6 +109,7 @@ type Row struct {
 	Cached   int         // H: tokens the engine will not compute again
 	Uncached int         // u = prompt - H, at least 1
 	Reason   reason.Code // why Cached is 0, "" otherwise
+	Cleared  int64       // ns: when the engine lost it, of reason.Cleared; 0 = not known
 	Sync     *view.Sync  // never nil: event stream of the matched rank, else of rank 0
 	Trust    float64     // factor on affinity: below 1 while events are missing
 

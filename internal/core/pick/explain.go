@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/event"
+	"github.com/eppctl/eppctl/internal/core/reason"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
 	"github.com/eppctl/eppctl/internal/core/view"
 )
@@ -71,6 +72,9 @@ func (c *Card) explainRow(r *Row) ExplainedPod {
 		Age: ExplainedAge{
 			Metrics: age(c.Now, r.ScrapedAt), Events: age(c.Now, r.Sync.LastEvent), IndexState: age(c.Now, r.Sync.Since),
 		},
+	}
+	if r.Reason == reason.Cleared {
+		p.Age.Cleared = age(c.Now, r.Cleared)
 	}
 	if !r.Candidate {
 		return p

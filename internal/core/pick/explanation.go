@@ -172,6 +172,9 @@ type ExplainedAge struct {
 	Metrics    *float64 `json:"metrics"`
 	Events     *float64 `json:"events"`
 	IndexState *float64 `json:"index_state"` // since the state was entered
+	// Cleared is since the engine lost what it had of the prompt, of the reason
+	// "cleared"; absent where that came by a replay, and when is not known.
+	Cleared *float64 `json:"cleared,omitempty"`
 }
 
 // ExplainedPick is the outcome.

@@ -268,6 +268,16 @@ func TestReasons(t *testing.T) {
 			f.store(0, event.TierGPU, tokens(1000, 400), 0, 25)
 			f.Sync.Put(0, view.Sync{State: view.Live, Connected: true})
 		}},
+		{reason.Cleared, func(f *fleet, _ *Query) {
+			f.store(0, event.TierGPU, prompt, 0, 25)
+			f.Index.Apply(0, &event.Event{Kind: event.Cleared}, start-5*ms)
+			f.Index.Emptied(0, start-5*ms)
+		}},
+		{reason.NotCached, func(f *fleet, _ *Query) { // so was another prompt
+			f.store(0, event.TierGPU, tokens(1000, 400), 0, 25)
+			f.Index.Apply(0, &event.Event{Kind: event.Cleared}, start-5*ms)
+			f.Index.Emptied(0, start-5*ms)
+		}},
 		{reason.Disconnected, func(f *fleet, _ *Query) { f.Sync.Put(0, view.Sync{State: view.Down, LastEvent: start - 500*ms}) }},
 		{reason.Silent, func(f *fleet, _ *Query) {
 			f.Sync.Put(0, view.Sync{State: view.Stale, Why: reason.Silent, Connected: true, LastEvent: start - 500*ms})
@@ -300,7 +310,11 @@ func TestReasons(t *testing.T) {
 			f := newFleet(t, 1)
 			q := f.query(prompt, start)
 			c.do(f, q)
-			r := f.decide(q).Rows[0]
+			card := f.decide(q)
+			if age := card.Explanation().Pods[0].Age.Cleared; (age != nil) != (c.want == reason.Cleared) || age != nil && *age != 5 {
+				t.Errorf("cleared %v ms ago, reason %q", age, card.Rows[0].Reason)
+			}
+			r := card.Rows[0]
 			if r.Reason != c.want || (r.Cached > 0) != (c.want == reason.None) {
 				t.Errorf("reason %q, cached %d; want %q", r.Reason, r.Cached, c.want)
 			}

@@ -129,7 +129,7 @@ func (b *basis) again(pol *Policy) basis {
 func (c *Card) resettle(was *Card, i int, w *WhatIf) {
 	r, old := &c.Rows[i], &was.Rows[i]
 	*r = Row{
-		Pod: old.Pod, Match: old.Match, Near: old.Near, Rank: old.Rank, RankWhy: old.RankWhy, Reason: old.Reason,
+		Pod: old.Pod, Match: old.Match, Near: old.Near, Rank: old.Rank, RankWhy: old.RankWhy, Reason: old.Reason, Cleared: old.Cleared,
 		Sync: old.Sync, Telemetry: old.Telemetry, ScrapedAt: old.ScrapedAt, Load: old.Load, Device: old.Device, Waiting: &noValue,
 		Adapter: old.Adapter, LoRA: old.LoRA, Slots: old.Slots, Slow: 1, Trust: 1,
 		entry: old.entry, asleep: old.asleep, silent: old.silent,

@@ -34,7 +34,7 @@ func (c *Card) why(v *view.View, q *Query, r *Row, s *telemetry.Brief) reason.Co
 		return reason.NoEventsEver
 	}
 	if b := &c.basis; b.prompt > b.largest && (q.Prompt.Cut < 0 || q.Prompt.Cut >= b.largest) {
-		return reason.NotCached // whatever the size of the pod's blocks
+		return whyGone(v, q, r) // whatever the size of the pod's blocks
 	}
 	size := toldSize(v, r)
 	switch {
@@ -42,6 +42,18 @@ func (c *Card) why(v *view.View, q *Query, r *Row, s *telemetry.Brief) reason.Co
 		return reason.PromptShort
 	case size > 0 && q.Prompt.Cut >= 0 && q.Prompt.Cut < size:
 		return reason.CutAtImage
+	}
+	return whyGone(v, q, r)
+}
+
+// whyGone tells a prompt that was there until the engine emptied its cache from one
+// that its events never stored, or removed.
+func whyGone(v *view.View, q *Query, r *Row) reason.Code {
+	for _, m := range r.Pod.Members {
+		if at, lost := v.Index.Lost(m, &q.Prompt); lost {
+			r.Cleared = at
+			return reason.Cleared
+		}
 	}
 	return reason.NotCached
 }

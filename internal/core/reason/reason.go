@@ -50,7 +50,7 @@ const (
 	CutAtImage      Code = "cut-at-image"
 	Namespace       Code = "namespace-differs"
 	Asleep          Code = "asleep"
-	Cleared         Code = "cleared"
+	Cleared         Code = "cleared" // it was there until the engine's cache was cleared, or the engine restarted
 	NotCached       Code = "not-cached"
 	NoEventsSource  Code = "no-event-source"
 	BlockSizeDiffer Code = "block-size-mismatch"

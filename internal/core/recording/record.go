@@ -106,6 +106,8 @@ type Notice struct {
 	Why string `json:"why,omitempty"`
 	// Purged: whatever the pod was known to hold before this is forgotten.
 	Purged bool `json:"purged,omitempty"`
+	// Emptied: and the engine has none of it, since its process is another one.
+	Emptied bool `json:"emptied,omitempty"`
 	// TookMs is how long a replay took, Outcome how it ended.
 	TookMs  int64  `json:"took_ms,omitempty"`
 	Outcome string `json:"outcome,omitempty"`

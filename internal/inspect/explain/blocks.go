@@ -211,6 +211,9 @@ func (p *page) indexText(x *pick.ExplainedPod) string {
 	}
 	if x.Reason != nil {
 		parts = append(parts, *x.Reason)
+		if x.Age.Cleared != nil {
+			parts[len(parts)-1] += " " + age(x.Age.Cleared) + " ago"
+		}
 	}
 	return strings.Join(parts, ", ")
 }
