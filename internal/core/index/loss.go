@@ -1,7 +1,7 @@
 package index
 
 import (
-	"sync"
+	"sync/atomic"
 
 	"github.com/eppctl/eppctl/internal/core/block"
 	"github.com/eppctl/eppctl/internal/core/pod"
@@ -18,10 +18,11 @@ type loss struct {
 	size   int // tokens per block
 	blocks int // held before
 
-	mu    sync.Mutex
-	first map[block.Key]struct{}
-	sure  bool // the engine's cache was emptied, and not our sight of it lost
-	at    int64
+	// Written before the loss is published and never after, so that decisions read it
+	// without a lock. The value says that the block has not been stored again.
+	first map[block.Key]*atomic.Bool
+	at    atomic.Int64 // set before sure
+	sure  atomic.Bool  // the engine's cache was emptied, and not our sight of it lost
 }
 
 // maxLost bounds the prompts of one loss, and so what a publisher can have kept: a
@@ -45,7 +46,7 @@ func (r *run) begins(m pod.Member) bool {
 // lose keeps what empty takes from the member. Of a hybrid model the first block
 // alone promises nothing, so there is nothing to keep. m.mu is held.
 func (ix *Index) lose(m *member, empty func()) {
-	l := &loss{size: int(m.size.Load()), blocks: m.rev.live, first: map[block.Key]struct{}{}}
+	l := &loss{size: int(m.size.Load()), blocks: m.rev.live, first: map[block.Key]*atomic.Bool{}}
 	if len(m.groups.windows) == 0 {
 		m.losing = l
 	}
@@ -59,7 +60,9 @@ func (ix *Index) lose(m *member, empty func()) {
 // add takes the first block of a prompt in, while it is being lost.
 func (l *loss) add(key block.Key) {
 	if len(l.first) < maxLost {
-		l.first[key] = struct{}{}
+		gone := &atomic.Bool{}
+		gone.Store(true)
+		l.first[key] = gone
 	}
 }
 
@@ -73,9 +76,9 @@ func (ix *Index) regained(m *member, key block.Key) {
 		ix.lost[m.id].Store(nil)
 		return
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.first, key)
+	if gone := l.first[key]; gone != nil {
+		gone.Store(false)
+	}
 }
 
 // refilled forgets the loss of a member that holds as much again. m.mu is held.
@@ -92,30 +95,30 @@ func (ix *Index) Restart(id pod.Member) {
 }
 
 // Emptied tells that what a member lost last, by a clear or by Restart, its engine
-// has lost: at a time in ns, 0 = not known.
+// has lost: at a time in ns, 0 = not known. It is called by the goroutine that applies the
+// member's events.
 func (ix *Index) Emptied(id pod.Member, at int64) {
-	if l := ix.lost[id].Load(); l != nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if !l.sure {
-			l.sure, l.at = true, at
-		}
+	if l := ix.lost[id].Load(); l != nil && !l.sure.Load() {
+		l.at.Store(at)
+		l.sure.Store(true)
 	}
 }
 
-// Lost reports that p would match something on a member, had its engine not emptied
-// its cache, and when it did: see Emptied.
+// Lost reports that p would match something on a member, had its engine not emptied its
+// cache, and when it did: see Emptied. It may be called from anywhere and takes no lock.
 func (ix *Index) Lost(id pod.Member, p *block.Prompt) (at int64, lost bool) {
-	l, tokens := ix.lost[id].Load(), known(p)
-	if l == nil || len(tokens) < l.size || len(p.Tokens) <= l.size {
+	l := ix.lost[id].Load()
+	if l == nil || !l.sure.Load() {
 		return 0, false
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.sure {
+	tokens := known(p)
+	if len(tokens) < l.size || len(p.Tokens) <= l.size {
 		return 0, false
 	}
 	h := ix.hasher
-	_, lost = l.first[h.Root(h.Space(block.Namespace{Model: p.Model, LoRA: p.LoRA, Salt: p.Salt, Size: l.size}), h.Key(tokens[:l.size]))]
-	return l.at, lost
+	gone := l.first[h.Root(h.Space(block.Namespace{Model: p.Model, LoRA: p.LoRA, Salt: p.Salt, Size: l.size}), h.Key(tokens[:l.size]))]
+	if gone == nil || !gone.Load() {
+		return 0, false
+	}
+	return l.at.Load(), true
 }
