@@ -97,7 +97,13 @@ func decidedAt(fleet *serve.Recorded, file *tap.File) (time.Time, error) {
 			Kind: inspect.Usage, Code: "E_USAGE", What: fmt.Sprintf("--at: found %s; expected a time in the recording", at.Format(time.RFC3339Nano)),
 			Why: fmt.Sprintf("it goes from %s to %s", begin.Format(time.RFC3339Nano), end.Format(time.RFC3339Nano)),
 		}
-	case last.IsZero(): // of no engine, or none up to then
+	case last.IsZero() && !at.IsZero():
+		return at, &inspect.Error{
+			Kind: inspect.Failed, Code: "E_RECORDING", What: fmt.Sprintf("%s holds nothing to decide from up to %s", file, at.Format(time.RFC3339Nano)),
+			Why:  "no record up to then is of an engine",
+			Hint: "ask for a later time",
+		}
+	case last.IsZero():
 		return at, &inspect.Error{
 			Kind: inspect.Failed, Code: "E_RECORDING", What: file.String() + " holds nothing to decide from",
 			Why:  "no record in it is of an engine",

@@ -185,6 +185,7 @@ func TestExplainReadEqualsLive(t *testing.T) {
 			return nil
 		})
 	}
+	empty := time.Now().UTC().Format(time.RFC3339Nano)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	// The first holds the whole prompt and computes on; the second holds half; the
@@ -255,14 +256,14 @@ func TestExplainReadEqualsLive(t *testing.T) {
 			t.Errorf("picked %s; with a queue of 200 there: %+v", *then.Pick.Pod, then.WhatIf)
 		}
 	}
-	// At the begin nothing was held, and the scores say so.
-	before, err := card(t, append(ask, "--read", r.file, "--config", r.config, "--at", "+0s")...)
+	// Before the prompts nothing was held, and the scores say so.
+	before, err := card(t, append(ask, "--read", r.file, "--config", r.config, "--at", empty)...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, p := range before.Pods {
 		if p.Match.Tokens != 0 {
-			t.Errorf("%s holds %d tokens at the begin", p.Name, p.Match.Tokens)
+			t.Errorf("%s holds %d tokens before it was sent any", p.Name, p.Match.Tokens)
 		}
 	}
 	r.refusals(ask)
