@@ -26,10 +26,11 @@ func New(s *Spec) (*Model, error) {
 	}
 	m := &Model{sym: sym, pairs: newPairTable(merges), inside: newBigrams(s.Vocab), whole: s.Chars}
 	sc := NewScratch()
+	var made []bool
 	if m.whole {
 		m.chars.wholeChars(m, s.Vocab)
 	} else {
-		merges = m.reachable(s.Vocab, merges, sc)
+		merges, made = m.reachable(s.Vocab, merges, sc)
 		m.pairs = newPairTable(merges)
 		m.sure = newSureTable(sym, s.Vocab, merges)
 		m.chars.atoms(m, s.Vocab, merges, sc)
@@ -38,6 +39,9 @@ func New(s *Spec) (*Model, error) {
 	var out []uint32
 	m.words = newWordTable(s.Vocab, func(id uint32, b []byte) bool {
 		if s.IgnoreMerges {
+			return true
+		}
+		if symbol := sym.of[id]; made != nil && symbol != None && made[symbol] {
 			return true
 		}
 		out = m.merge(b, sc, out[:0])

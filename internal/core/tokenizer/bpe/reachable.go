@@ -11,10 +11,11 @@ package bpe
 // them. So they are what the bytes of their product come to, alone, before the last
 // merge: one pair for each product, if any.
 //
-// For entries of more than shortMerge bytes all are kept.
-func (m *Model) reachable(v *Vocab, merges []coded, sc *Scratch) []coded {
+// For entries of more than shortMerge bytes all are kept. made says, by symbol, of which
+// of the others it was seen that their bytes come to them.
+func (m *Model) reachable(v *Vocab, merges []coded, sc *Scratch) (out []coded, made []bool) {
 	last := make([]uint64, len(m.sym.token))
-	out := make([]coded, 0, len(m.sym.token))
+	out, made = make([]coded, 0, len(m.sym.token)), make([]bool, len(m.sym.token))
 	for _, x := range merges {
 		b := v.Bytes(m.sym.token[x.product])
 		if len(b) > shortMerge {
@@ -22,20 +23,22 @@ func (m *Model) reachable(v *Vocab, merges []coded, sc *Scratch) []coded {
 			continue
 		}
 		if last[x.product] == 0 {
-			last[x.product] = m.lastPair(b, sc)
+			last[x.product] = m.lastPair(b, x.product, sc)
+			made[x.product] = last[x.product] != noLastPair
 		}
 		if last[x.product] == pairKey(x.left, x.right)+1 {
 			out = append(out, x)
 		}
 	}
-	return out
+	return out, made
 }
 
 // noLastPair is no pair.
 const noLastPair = ^uint64(0)
 
-// lastPair returns the key of the last two symbols that a piece comes to, plus one.
-func (m *Model) lastPair(w []byte, sc *Scratch) uint64 {
+// lastPair returns the key of the last two symbols that a piece comes to before it comes
+// to the product, plus one.
+func (m *Model) lastPair(w []byte, product uint32, sc *Scratch) uint64 {
 	ids, codes := &sc.ids, &sc.codes
 	for i, b := range w {
 		ids[i] = m.sym.bytes[b]
@@ -43,7 +46,7 @@ func (m *Model) lastPair(w []byte, sc *Scratch) uint64 {
 			codes[i-1] = m.pairs.code(ids[i-1], ids[i])
 		}
 	}
-	if m.mergeShort(ids[:], codes[:], len(w), 2) != 2 {
+	if m.mergeShort(ids[:], codes[:], len(w), 2) != 2 || codes[0] == None || m.sym.product(codes[0], ids[0], ids[1]) != product {
 		return noLastPair
 	}
 	return pairKey(ids[0], ids[1]) + 1

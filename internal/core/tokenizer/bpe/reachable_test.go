@@ -70,7 +70,8 @@ func keptMerges(t *testing.T, s *Spec) (kept []Merge) {
 		t.Fatal(err)
 	}
 	all := &Model{sym: sym, pairs: newPairTable(merges), sure: &sureTable{}, inside: m.inside}
-	for _, x := range all.reachable(s.Vocab, merges, NewScratch()) {
+	reached, _ := all.reachable(s.Vocab, merges, NewScratch())
+	for _, x := range reached {
 		kept = append(kept, Merge{sym.token[x.left], sym.token[x.right], sym.token[x.product]})
 	}
 	return kept
