@@ -11,7 +11,8 @@ package bpe
 // them. So they are what the bytes of their product come to, alone, before the last
 // merge: one pair for each product, if any.
 //
-// For entries of more than shortMerge bytes all are kept. made says, by symbol, of which
+// For entries of more than shortMerge bytes all are kept, but for those that have an entry
+// of no bytes as a part: no text comes to it. made says, by symbol, of which
 // of the others it was seen that their bytes come to them.
 func (m *Model) reachable(v *Vocab, merges []coded, sc *Scratch) (out []coded, made []bool) {
 	last := make([]uint64, len(m.sym.token))
@@ -19,7 +20,9 @@ func (m *Model) reachable(v *Vocab, merges []coded, sc *Scratch) (out []coded, m
 	for _, x := range merges {
 		b := v.Bytes(m.sym.token[x.product])
 		if len(b) > shortMerge {
-			out = append(out, x)
+			if left := len(v.Bytes(m.sym.token[x.left])); left > 0 && left < len(b) {
+				out = append(out, x)
+			}
 			continue
 		}
 		if last[x.product] == 0 {
