@@ -1,6 +1,10 @@
 package split
 
-import "github.com/eppctl/eppctl/internal/core/tokenizer/unitab"
+import (
+	"unicode/utf8"
+
+	"github.com/eppctl/eppctl/internal/core/tokenizer/unitab"
+)
 
 // deepseek is a chain of three Splits, each on the pieces of the one before; what a
 // pattern does not match stays a piece:
@@ -45,15 +49,20 @@ func (deepseek) at(s string, i int) (unitab.Class, int, side) {
 
 // isCommon reports whether s[i] starts one of U+4E00 to U+9F7F, which all are of
 // category Lo and in the set of the second Split: all but 38 of its ideographs.
-func isCommon(s string, i int) bool { return i+2 < len(s) && firstTwo(s, i)-0xE4B8 < 0xE9BE-0xE4B8 }
+func isCommon(s string, i int) bool {
+	return i+2 < len(s) && firstTwo(s, i)-0xE4B8 < 0xE9BE-0xE4B8
+}
 
 func (d deepseek) next(s string, i int) int {
 	if isCommon(s, i) {
 		return d.run(s, i+3, wordClass, inside)
 	}
 	c, n, on := d.at(s, i)
-	if on == number {
+	switch {
+	case on == number:
 		return numbers(s, i, 3)
+	case on == outside && isCommon(s, i+n):
+		return i + n // the last character of its stretch, whatever it is
 	}
 	if j := d.match(s, i, c, n, on); j > i {
 		return j
@@ -116,14 +125,26 @@ func (d deepseek) punct(s string, i int, c unitab.Class, n int, on side) int {
 	return i
 }
 
+// run returns the end of the characters from i on that have one of the classes, none of
+// them Number, and are on a side.
 func (d deepseek) run(s string, i int, in unitab.Class, on side) int {
 	for i < len(s) {
+		if b := s[i]; b < utf8.RuneSelf {
+			if on != outside || unitab.ASCII(b)&in == 0 {
+				break
+			}
+			i++
+			continue
+		}
 		if isCommon(s, i) {
 			if on != inside || in&unitab.Caseless == 0 {
 				break
 			}
 			i += 3
 			continue
+		}
+		if on == inside && !mayBeInside(s, i) {
+			break
 		}
 		c, n, now := d.at(s, i)
 		if c&in == 0 || now != on {
@@ -132,6 +153,16 @@ func (d deepseek) run(s string, i int, in unitab.Class, on side) int {
 		i += n
 	}
 	return i
+}
+
+// mayBeInside reports whether s[i], which is not common, starts one of U+3040 to U+30FF
+// or of U+9F80 to U+9FBF, as all do that are inside.
+func mayBeInside(s string, i int) bool {
+	if i+2 >= len(s) {
+		return false
+	}
+	two := firstTwo(s, i)
+	return two-0xE381 <= 0xE383-0xE381 || two == 0xE9BE
 }
 
 func isPunct(b byte) bool {
