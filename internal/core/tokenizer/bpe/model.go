@@ -24,14 +24,14 @@ func New(s *Spec) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{sym: sym, pairs: newPairTable(merges), inside: newBigrams(s.Vocab), whole: s.Chars}
+	m := &Model{sym: sym, inside: newBigrams(s.Vocab), whole: s.Chars}
 	sc := NewScratch()
 	var made []bool
 	if m.whole {
+		m.pairs = newPairTable(merges)
 		m.chars.wholeChars(m, s.Vocab)
 	} else {
-		merges, made = m.reachable(s.Vocab, merges, sc)
-		m.pairs = newPairTable(merges)
+		m.pairs, merges, made = reachable(sym, s.Vocab, merges, sc)
 		m.sure = newSureTable(sym, s.Vocab, merges)
 		m.chars.atoms(m, s.Vocab, merges, sc)
 	}

@@ -27,28 +27,39 @@ func filterBit(k uint64) (word int, mask uint64) {
 }
 
 func newPairTable(merges []coded) *pairTable {
+	p := emptyPairTable(len(merges))
+	for _, m := range merges {
+		p.add(m)
+	}
+	return p
+}
+
+// emptyPairTable has room for n merges.
+func emptyPairTable(n int) *pairTable {
 	p := &pairTable{
 		grid:   makeHuge[uint32](gridSide * gridSide),
 		filter: make([]uint64, 1<<(filterBits-6)),
-		slots:  makeHuge[uint64](1 << bits.Len(uint(2*len(merges)))),
+		slots:  makeHuge[uint64](1 << bits.Len(uint(2*n))),
 	}
 	p.shift = uint(64 - bits.Len(uint(len(p.slots)-1)))
 	for i := range p.grid {
 		p.grid[i] = None
 	}
-	for _, m := range merges { // the first of a pair counts: it has the lowest rank
-		if m.left < gridSide && m.right < gridSide {
-			if x := &p.grid[m.left*gridSide+m.right]; *x == None {
-				*x = m.code
-			}
-			continue
-		}
-		k := pairKey(m.left, m.right)
-		word, mask := filterBit(k)
-		p.filter[word] |= mask
-		p.insert(k, m.code)
-	}
 	return p
+}
+
+// add adds a merge. The first of a pair counts: it has the lowest rank.
+func (p *pairTable) add(m coded) {
+	if m.left < gridSide && m.right < gridSide {
+		if x := &p.grid[m.left*gridSide+m.right]; *x == None {
+			*x = m.code
+		}
+		return
+	}
+	k := pairKey(m.left, m.right)
+	word, mask := filterBit(k)
+	p.filter[word] |= mask
+	p.insert(k, m.code)
 }
 
 func (p *pairTable) insert(k uint64, code uint32) {

@@ -12,28 +12,40 @@ package bpe
 // merge: one pair for each product, if any.
 //
 // For entries of more than shortMerge bytes all are kept, but for those that have an entry
-// of no bytes as a part: no text comes to it. made says, by symbol, of which
-// of the others it was seen that their bytes come to them.
-func (m *Model) reachable(v *Vocab, merges []coded, sc *Scratch) (out []coded, made []bool) {
-	last := make([]uint64, len(m.sym.token))
-	out, made = make([]coded, 0, len(m.sym.token)), make([]bool, len(m.sym.token))
+// of no bytes as a part: no text comes to it. It also returns a table of those that are
+// left, and by symbol whether it was seen that its bytes come to it.
+func reachable(y *symbols, v *Vocab, merges []coded, sc *Scratch) (pairs *pairTable, due []coded, made []bool) {
+	o := newInOrder(y, v, merges)
+	if int(o.until) == len(y.token) {
+		return o.pairs, o.due, o.made
+	}
+	all := &Model{sym: y, pairs: newPairTable(merges)}
+	last := make([]uint64, len(y.token))
+	due, made = make([]coded, 0, len(y.token)), make([]bool, len(y.token))
 	for _, x := range merges {
-		b := v.Bytes(m.sym.token[x.product])
-		if len(b) > shortMerge {
-			if left := len(v.Bytes(m.sym.token[x.left])); left > 0 && left < len(b) {
-				out = append(out, x)
+		b := v.Bytes(y.token[x.product])
+		switch {
+		case o.told(x.product):
+			made[x.product] = true
+			if o.origins[x.product] == (origin{x.left, x.right, x.code}) {
+				due = append(due, x)
+			}
+			continue
+		case len(b) > shortMerge:
+			if left := len(v.Bytes(y.token[x.left])); left > 0 && left < len(b) {
+				due = append(due, x)
 			}
 			continue
 		}
 		if last[x.product] == 0 {
-			last[x.product] = m.lastPair(b, x.product, sc)
+			last[x.product] = all.lastPair(b, x.product, sc)
 			made[x.product] = last[x.product] != noLastPair
 		}
 		if last[x.product] == pairKey(x.left, x.right)+1 {
-			out = append(out, x)
+			due = append(due, x)
 		}
 	}
-	return out, made
+	return newPairTable(due), due, made
 }
 
 // noLastPair is no pair.

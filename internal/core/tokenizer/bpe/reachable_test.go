@@ -8,23 +8,28 @@ import (
 )
 
 // TestReachable: of the ways to part an entry the one is kept that its bytes come to, and
-// none of an entry that they do not come to.
+// none of an entry that they do not come to, whether its merges lie together or apart.
 func TestReachable(t *testing.T) {
-	s := specOf(t, [][2]string{{"t", "h"}, {"h", "e"}, {"th", "e"}, {"e", "n"}, {"th", "en"}, {"t", "en"}}...)
-	find := func(text string) uint32 {
-		id, ok := s.Vocab.Find([]byte(text))
-		if !ok {
-			t.Fatal(text)
+	s := specOf(t, [][2]string{{"t", "h"}, {"h", "e"}, {"th", "e"}, {"e", "n"}, {"th", "en"}}...)
+	way := func(left, right string) Merge {
+		l, ok1 := s.Vocab.Find([]byte(left))
+		r, ok2 := s.Vocab.Find([]byte(right))
+		p, ok3 := s.Vocab.Find([]byte(left + right))
+		if !ok1 || !ok2 || !ok3 {
+			t.Fatal(left, right)
 		}
-		return id
+		return Merge{l, r, p}
 	}
-	s.Merges = append(s.Merges, Merge{find("t"), find("he"), find("the")}, Merge{find("the"), find("n"), find("then")})
-	var got []string
-	for _, m := range keptMerges(t, s) {
-		got = append(got, string(s.Vocab.Bytes(m.Left))+"+"+string(s.Vocab.Bytes(m.Right)))
-	}
-	if want := []string{"t+h", "h+e", "th+e", "e+n", "t+en", "the+n"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+	together := append(slices.Insert(slices.Clone(s.Merges), 3, way("t", "he")), way("the", "n"))
+	apart := append(s.Merges, way("the", "n"), way("t", "he"))
+	for _, s.Merges = range [][]Merge{together, apart} {
+		var got []string
+		for _, m := range keptMerges(t, s) {
+			got = append(got, string(s.Vocab.Bytes(m.Left))+"+"+string(s.Vocab.Bytes(m.Right)))
+		}
+		if want := []string{"t+h", "h+e", "th+e", "e+n", "the+n"}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
 	}
 }
 
@@ -61,16 +66,11 @@ func TestReachablePairs(t *testing.T) {
 // keptMerges are those that reachable keeps.
 func keptMerges(t *testing.T, s *Spec) (kept []Merge) {
 	t.Helper()
-	m, err := New(s)
-	if err != nil {
-		t.Fatal(err)
-	}
 	sym, merges, err := number(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := &Model{sym: sym, pairs: newPairTable(merges), sure: &sureTable{}, inside: m.inside}
-	reached, _ := all.reachable(s.Vocab, merges, NewScratch())
+	_, reached, _ := reachable(sym, s.Vocab, merges, NewScratch())
 	for _, x := range reached {
 		kept = append(kept, Merge{sym.token[x.left], sym.token[x.right], sym.token[x.product]})
 	}

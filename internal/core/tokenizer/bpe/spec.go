@@ -92,5 +92,20 @@ func (s *Spec) pairs(f func(rank int, m Merge)) {
 	}
 }
 
+// list returns the merges in the order of rank, and the rank of each.
+func (s *Spec) list() (list []Merge, ranks []uint32) {
+	if s.Ranked == nil {
+		ranks = makeHuge[uint32](len(s.Merges))
+		for i := range ranks {
+			ranks[i] = uint32(i)
+		}
+		return s.Merges, ranks
+	}
+	list = make([]Merge, 0, 2*len(s.Ranked))
+	ranks = make([]uint32, 0, cap(list))
+	s.pairs(func(rank int, m Merge) { list, ranks = append(list, m), append(ranks, uint32(rank)) })
+	return list, ranks
+}
+
 // tiesWithNext reports whether the entry of a rank shares it with the next.
 func (s *Spec) tiesWithNext(rank int) bool { return rank+1 < len(s.Ties) && s.Ties[rank+1] }

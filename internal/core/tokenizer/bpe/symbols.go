@@ -76,17 +76,17 @@ func number(s *Spec) (*symbols, []coded, error) {
 	if s.Chars {
 		y.addChars(s.Vocab)
 	}
-	list := make([]Merge, 0, max(len(s.Merges), 2*len(s.Ranked)))
-	ranks := make([]uint32, 0, cap(list))
+	list, ranks := s.list()
 	ties := map[uint32]uint32{} // rank of several products: symbol
-	s.pairs(func(rank int, m Merge) {
-		if _, known := ties[uint32(rank)]; !known && s.Ties != nil && s.tiesWithNext(rank) {
-			ties[uint32(rank)] = uint32(len(y.token))
-			y.token = append(y.token, None)
+	for i, m := range list {
+		if rank := ranks[i]; s.tiesWithNext(int(rank)) {
+			if _, known := ties[rank]; !known {
+				ties[rank] = uint32(len(y.token))
+				y.token = append(y.token, None)
+			}
 		}
-		list, ranks = append(list, m), append(ranks, uint32(rank))
 		y.add(m.Product)
-	})
+	}
 	for _, m := range list { // parts that nothing makes
 		y.add(m.Left)
 		y.add(m.Right)
@@ -133,7 +133,7 @@ func (y *symbols) addChars(v *Vocab) {
 }
 
 func (y *symbols) code(list []Merge, ranks []uint32, ties map[uint32]uint32) []coded {
-	out := make([]coded, len(list))
+	out := makeHuge[coded](len(list))
 	next := make([]uint8, len(y.token)) // number of merges of a product
 	last := uint32(0)
 	for i, m := range list {

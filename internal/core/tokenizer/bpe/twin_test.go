@@ -1,6 +1,7 @@
 package bpe
 
 import (
+	"cmp"
 	"errors"
 	"math/rand/v2"
 	"slices"
@@ -129,7 +130,10 @@ func randomSpec(t *testing.T, r *rand.Rand, chars, ranked bool) *Spec {
 		q, _ := s.Vocab.Find(right)
 		s.Merges = append(s.Merges, Merge{l, q, id})
 	}
-	if r.IntN(2) == 0 { // ranks in another order than the ids
+	switch r.IntN(4) {
+	case 0: // the merges of a product together, as in files made of ranks
+		slices.SortStableFunc(s.Merges, func(a, b Merge) int { return cmp.Compare(a.Product, b.Product) })
+	case 1, 2: // ranks in another order than the ids
 		r.Shuffle(len(s.Merges), func(i, j int) { s.Merges[i], s.Merges[j] = s.Merges[j], s.Merges[i] })
 		r.Shuffle(len(s.Ranked), func(i, j int) { s.Ranked[i], s.Ranked[j] = s.Ranked[j], s.Ranked[i] })
 	}
