@@ -86,45 +86,74 @@ func (c *charTable) paired(a, b uint32) bool {
 
 // joins builds the rows.
 func (c *charTable) joins(m *Model, v *Vocab) {
-	list := adjacent(v)
+	list, starts := adjacent(v)
+	rows := make([][]uint16, 0, plane)
 	size := 0
-	for _, row := range list {
-		size += 1 << rowSize(len(row))
+	for left := range plane {
+		row := list[starts[left]:starts[left+1]]
+		slices.Sort(row)
+		rows = append(rows, slices.Compact(row))
+		size += rowLength(len(rows[left]))
 	}
 	c.neighbors = makeHuge[neighbor](max(size, 1))
-	at := uint32(0)
-	for _, row := range list {
-		left := row[0] >> 16
-		x := &c.of[left]
-		x.row = at<<rowBits | uint32(rowSize(len(row)))
-		symbol, whole := c.start(m, left)
-		slots := c.neighbors[at:][:1<<rowSize(len(row))]
-		for _, pair := range row {
-			next := pair & 0xFFFF
-			code := None
-			if right, ok := c.start(m, next); ok && whole {
-				code = m.pairs.code(symbol, right)
-			}
-			x.followers |= 1 << (neighborHash(next) >> 26)
-			insert(slots, uint64(neighborHash(next)>>8), newNeighbor(next, code), func(e *neighbor) bool { return e.value() == noNeighbor })
+	at := 0
+	for left, row := range rows {
+		if len(row) > 0 {
+			c.fillRow(m, uint32(left), row, at)
+			at += rowLength(len(row))
 		}
-		at += uint32(len(slots))
 	}
 }
 
-// rowSize is the logarithm of the length of a row of n pairs. A short one, of which a
+// fillRow writes what may stand behind a character to its row.
+func (c *charTable) fillRow(m *Model, left uint32, row []uint16, at int) {
+	x := &c.of[left]
+	n := rowLength(len(row))
+	x.row = uint32(at)<<rowBits | uint32(bits.Len(uint(n-1)))
+	symbol, whole := c.start(m, left)
+	slots := c.neighbors[at:][:n]
+	for _, char := range row {
+		next, code := uint32(char), None
+		if right, ok := c.start(m, next); ok && whole {
+			code = m.pairs.code(symbol, right)
+		}
+		x.followers |= 1 << (neighborHash(next) >> 26)
+		insert(slots, uint64(neighborHash(next)>>8), newNeighbor(next, code), func(e *neighbor) bool { return e.value() == noNeighbor })
+	}
+}
+
+// rowLength is the length of a row of n pairs, a power of two. A short one, of which a
 // cache line or two hold all, may be full; of a longer one a quarter is free.
-func rowSize(n int) int {
-	if n > 16 {
+func rowLength(n int) int {
+	switch {
+	case n == 0:
+		return 0
+	case n > 16:
 		n += n / 3
 	}
-	return bits.Len(uint(n - 1))
+	return 1 << bits.Len(uint(n-1))
 }
 
-// adjacent returns the pairs of characters, not both ASCII, that stand side by side in
-// some entry, left << 16 | right, in a row for each left one.
-func adjacent(v *Vocab) (rows [][]uint32) {
-	var list []uint32
+// adjacent returns, for each character, those that stand behind it in some entry, the two
+// not both ASCII: list[starts[c]:starts[c+1]], in any order and again and again.
+func adjacent(v *Vocab) (list []uint16, starts []uint32) {
+	starts = make([]uint32, plane+1)
+	eachAdjacent(v, func(left, _ rune) { starts[left+1]++ })
+	for c := range plane {
+		starts[c+1] += starts[c]
+	}
+	list = make([]uint16, starts[plane])
+	next := slices.Clone(starts)
+	eachAdjacent(v, func(left, right rune) {
+		list[next[left]] = uint16(right)
+		next[left]++
+	})
+	return list, starts
+}
+
+// eachAdjacent calls f for two characters, not both ASCII, that stand side by side in an
+// entry.
+func eachAdjacent(v *Vocab, f func(left, right rune)) {
 	for id := range v.Len() {
 		b := v.Bytes(uint32(id))
 		if isASCII(b) {
@@ -137,24 +166,10 @@ func adjacent(v *Vocab) (rows [][]uint32) {
 				r = -1
 			}
 			if before >= 0 && r >= 0 && before|r >= utf8.RuneSelf {
-				list = append(list, uint32(before)<<16|uint32(r))
+				f(before, r)
 			}
 			before = r
 			i += n
 		}
 	}
-	slices.Sort(list)
-	list = slices.Compact(list)
-	return slices.Collect(func(yield func([]uint32) bool) {
-		for len(list) > 0 {
-			n := 1
-			for n < len(list) && list[n]>>16 == list[0]>>16 {
-				n++
-			}
-			if !yield(list[:n]) {
-				return
-			}
-			list = list[n:]
-		}
-	})
 }

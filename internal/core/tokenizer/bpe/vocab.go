@@ -9,11 +9,12 @@ import (
 
 // Vocab holds entries as bytes, all in one piece of memory.
 type Vocab struct {
-	arena []byte
-	spans []span   // by id
-	index []uint32 // hash table of id+1
-	count int
-	last  uint32 // the last entry that Next found
+	arena  []byte
+	spans  []span   // by id
+	index  []uint32 // hash table of id+1
+	count  int
+	last   uint32 // the last entry that FindNear found
+	pulled uint32 // keeps loads alive that only fetch
 }
 
 // span is where an entry lies; size 0 is no entry.
@@ -50,7 +51,7 @@ func (v *Vocab) Add(id uint32, b []byte) error {
 
 // Seal builds the index. Of equal entries the lowest id is found.
 func (v *Vocab) Seal() {
-	v.index = make([]uint32, 1<<bits.Len(uint(2*v.count)))
+	v.index = makeHuge[uint32](1 << bits.Len(uint(2*v.count)))
 	mask := uint32(len(v.index) - 1)
 	for id, x := range v.spans {
 		if x.size == 0 {
@@ -91,6 +92,40 @@ func (v *Vocab) Find(b []byte) (uint32, bool) {
 			return x - 1, true
 		}
 	}
+}
+
+// FindAll appends the ids of entries that stand one behind the other in text, each up to
+// one of ends; None for what is no entry. It goes through them in three loops, so that
+// the processor waits for many places at once.
+func (v *Vocab) FindAll(ids []uint32, text []byte, ends []uint32) []uint32 {
+	mask := uint32(len(v.index) - 1)
+	first := len(ids)
+	at := uint32(0)
+	for _, end := range ends {
+		ids = append(ids, v.index[hashBytes(text[at:end])&mask])
+		at = end
+	}
+	found := ids[first:]
+	pull := uint32(0)
+	for _, x := range found {
+		if x > 0 {
+			pull ^= v.spans[x-1].at
+		}
+	}
+	v.pulled = pull
+	at = 0
+	for i, end := range ends {
+		b := text[at:end]
+		if x := found[i]; x > 0 && string(v.Bytes(x-1)) == string(b) {
+			found[i] = x - 1
+		} else if id, ok := v.Find(b); ok {
+			found[i] = id
+		} else {
+			found[i] = None
+		}
+		at = end
+	}
+	return ids
 }
 
 // FindNear is Find for a list that goes through the entries in order: the last found

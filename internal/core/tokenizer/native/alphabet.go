@@ -1,6 +1,9 @@
 package native
 
-import "unicode/utf8"
+import (
+	"slices"
+	"unicode/utf8"
+)
 
 // Byte-level vocabularies write each byte as a printable character: the printable
 // ones of Latin-1 as themselves, the others as U+0100 and up in their order.
@@ -25,21 +28,25 @@ var alphabet = func() (t [alphabetEnd]int16) {
 // appendBytes appends the bytes that an entry of a byte-level vocabulary stands for.
 // ok is false if it has a character outside the alphabet: no text becomes it.
 func appendBytes(dst, entry []byte) (out []byte, ok bool) {
-	for i := 0; i < len(entry); {
-		r, n := rune(entry[i]), 1
-		if r >= utf8.RuneSelf {
-			if r, n = utf8.DecodeRune(entry[i:]); r >= alphabetEnd {
-				return dst, false
-			}
-		}
-		b := alphabet[r]
-		if b < 0 {
+	dst = slices.Grow(dst, len(entry))
+	room := dst[len(dst) : len(dst)+len(entry)]
+	n := 0
+	for i := 0; i < len(entry); n++ {
+		r := rune(entry[i])
+		switch i++; {
+		case r < utf8.RuneSelf:
+		case i < len(entry) && r >= 0xC2 && r <= alphabetEnd>>6|0xC0 && entry[i]&0xC0 == 0x80:
+			r = r&0x1F<<6 | rune(entry[i]&0x3F)
+			i++
+		default:
 			return dst, false
 		}
-		dst = append(dst, byte(b))
-		i += n
+		if r >= alphabetEnd || alphabet[r] < 0 {
+			return dst, false
+		}
+		room[n] = byte(alphabet[r])
 	}
-	return dst, true
+	return dst[:len(dst)+n], true
 }
 
 // written is how they write each byte.

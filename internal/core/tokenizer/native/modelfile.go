@@ -3,7 +3,6 @@ package native
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/eppctl/eppctl/internal/core/tokenizer/bpe"
 	"github.com/eppctl/eppctl/internal/core/tokenizer/unigram"
@@ -139,47 +138,6 @@ func (m *modelFile) readVocab(s *scanner) {
 	if s.err == nil {
 		m.vocab.Seal()
 	}
-}
-
-func (m *modelFile) readMerges(s *scanner) {
-	m.merges = make([]bpe.Merge, 0, 2*m.vocab.Count())
-	var room []byte
-	var left, right []byte
-	s.elements(func() {
-		if s.peek() == '[' {
-			s.i++
-			left = s.str(0)
-			s.expect(',')
-			right = s.str(1)
-			s.expect(']')
-		} else {
-			both := s.str(0)
-			k := strings.IndexByte(string(both), ' ')
-			if k < 0 {
-				s.fail("merge without a blank")
-				return
-			}
-			left, right = both[:k], both[k+1:]
-		}
-		if s.err != nil {
-			return
-		}
-		var ok1, ok2 bool
-		room, ok1 = m.entry(room[:0], left)
-		n := len(room)
-		room, ok2 = m.entry(room, right)
-		if !ok1 || !ok2 {
-			return // of entries that no text becomes
-		}
-		l, ok1 := m.vocab.Find(room[:n])
-		r, ok2 := m.vocab.Find(room[n:])
-		p, ok3 := m.vocab.FindNear(room)
-		if !ok1 || !ok2 || !ok3 {
-			s.fail("merge of what is not in the vocabulary")
-			return
-		}
-		m.merges = append(m.merges, bpe.Merge{Left: l, Right: r, Product: p})
-	})
 }
 
 func (m *modelFile) readPieces(s *scanner) {

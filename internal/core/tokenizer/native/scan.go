@@ -27,12 +27,29 @@ func (s *scanner) fail(what string) {
 
 // peek returns the next byte that is not white space; 0 at the end.
 func (s *scanner) peek() byte {
-	for s.i < len(s.b) {
-		if c := s.b[s.i]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+	if s.i < len(s.b) && s.b[s.i] > ' ' {
+		return s.b[s.i]
+	}
+	return s.peekFar()
+}
+
+// peekFar is peek where white space may come first. Most of it is indentation, half of
+// some files, so that blanks are counted eight at a time.
+func (s *scanner) peekFar() (c byte) {
+	b, i := s.b, s.i
+	for ; i < len(b); i++ {
+		if c = b[i]; c != ' ' && c != '\n' && c != '\t' && c != '\r' {
+			s.i = i
 			return c
 		}
-		s.i++
+		for i+9 <= len(b) {
+			other := binary.LittleEndian.Uint64(b[i+1:]) ^ ' '*ones
+			if i += bits.TrailingZeros64(other) >> 3; other != 0 {
+				break
+			}
+		}
 	}
+	s.i = i
 	return 0
 }
 
@@ -68,29 +85,29 @@ const (
 // has c, and (x-1)&^x has the high bit of the lowest zero byte set.
 func (s *scanner) raw() (body []byte, escaped bool) {
 	s.expect('"')
-	from := s.i
-	for s.i < len(s.b) {
-		for s.i+8 <= len(s.b) {
-			w := binary.LittleEndian.Uint64(s.b[s.i:])
+	b, from, i := s.b, s.i, s.i
+	for i < len(b) {
+		for i+8 <= len(b) {
+			w := binary.LittleEndian.Uint64(b[i:])
 			quote, slash := w^('"'*ones), w^('\\'*ones)
 			if z := ((quote-ones)&^quote | (slash-ones)&^slash) & highBits; z != 0 {
-				s.i += bits.TrailingZeros64(z) >> 3
+				i += bits.TrailingZeros64(z) >> 3
 				break
 			}
-			s.i += 8
+			i += 8
 		}
-		if s.i >= len(s.b) {
+		if i >= len(b) {
 			break
 		}
-		switch s.b[s.i] {
+		switch b[i] {
 		case '"':
-			s.i++
-			return s.b[from : s.i-1], escaped
+			s.i = i + 1
+			return b[from:i], escaped
 		case '\\':
 			escaped = true
-			s.i++
+			i++
 		}
-		s.i++
+		i++
 	}
 	s.fail("string is not closed")
 	return nil, false

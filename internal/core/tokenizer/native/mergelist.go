@@ -1,0 +1,82 @@
+package native
+
+import (
+	"bytes"
+
+	"github.com/eppctl/eppctl/internal/core/tokenizer/bpe"
+)
+
+// mergeLot is a lot of merges as read, whose parts are looked up together: the entries
+// of 200,000 lie in no cache, and what a look waits for does not depend on the one before.
+// A file of 446,189 merges took a third less to read.
+type mergeLot struct {
+	text []byte   // of the parts, one behind the other
+	ends []uint32 // of a left part, of the right one, and so on
+	ids  []uint32
+}
+
+const mergesInLot = 256
+
+// readMerges reads "left right" or ["left", "right"], in the order of rank.
+func (m *modelFile) readMerges(s *scanner) {
+	m.merges = make([]bpe.Merge, 0, 2*m.vocab.Count())
+	var lot mergeLot
+	s.elements(func() {
+		left, right := readMerge(s)
+		if s.err != nil {
+			return
+		}
+		from := len(lot.text)
+		var ok1, ok2 bool
+		lot.text, ok1 = m.entry(lot.text, left)
+		end := uint32(len(lot.text))
+		lot.text, ok2 = m.entry(lot.text, right)
+		if !ok1 || !ok2 { // of entries that no text becomes
+			lot.text = lot.text[:from]
+			return
+		}
+		lot.ends = append(lot.ends, end, uint32(len(lot.text)))
+		if len(lot.ends) == 2*mergesInLot {
+			m.addMerges(s, &lot)
+		}
+	})
+	m.addMerges(s, &lot)
+}
+
+func readMerge(s *scanner) (left, right []byte) {
+	if s.peek() == '[' {
+		s.i++
+		left = s.str(0)
+		s.expect(',')
+		right = s.str(1)
+		s.expect(']')
+		return left, right
+	}
+	left, right, ok := bytes.Cut(s.str(0), blank)
+	if !ok {
+		s.fail("merge without a blank")
+	}
+	return left, right
+}
+
+var blank = []byte(" ")
+
+// addMerges empties a lot.
+func (m *modelFile) addMerges(s *scanner, lot *mergeLot) {
+	if s.err != nil {
+		return
+	}
+	lot.ids = m.vocab.FindAll(lot.ids[:0], lot.text, lot.ends)
+	from := uint32(0)
+	for i := 0; i < len(lot.ends); i += 2 {
+		product, ok := m.vocab.FindNear(lot.text[from:lot.ends[i+1]])
+		left, right := lot.ids[i], lot.ids[i+1]
+		if !ok || left == bpe.None || right == bpe.None {
+			s.fail("merge of what is not in the vocabulary")
+			return
+		}
+		m.merges = append(m.merges, bpe.Merge{Left: left, Right: right, Product: product})
+		from = lot.ends[i+1]
+	}
+	lot.text, lot.ends = lot.text[:0], lot.ends[:0]
+}
