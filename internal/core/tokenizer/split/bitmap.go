@@ -11,8 +11,9 @@ import (
 // ASCII text is split 64 bytes at a time. Each byte is looked up once, in a table
 // whose words have one bit per class; eight such words, each shifted by its byte's
 // place, are or-ed to one that holds eight bits of eight classes; eight of those are
-// transposed to one mask of 64 bits per class. The starts of pieces then follow from
-// shifts of the masks.
+// transposed to one mask of 64 bits per class. Where the processor has vectors for it,
+// they do that (bitmap_simd.go). The starts of pieces then follow from shifts of the
+// masks.
 //
 // Why it is exact: a block begins where a piece begins, so nothing before it counts
 // and no state crosses blocks. Each rule in starts looks at any bytes before a
@@ -82,13 +83,8 @@ func (p *Splitter) block(s string, i int, ends []uint32) (n, to int) {
 	if len(b) < minBlock || binary.LittleEndian.Uint64(b)&highBits != 0 {
 		return 0, i
 	}
-	table := &spread
-	if p.rule.stretches {
-		table = &spreadControl
-	}
 	var m masks
-	size := classify(table, b, &m)
-	m.transpose()
+	size := classify(p.rule.stretches, b, &m)
 	st, limit := p.rule.starts(s, i, size, &m)
 	st &= 1<<(limit-1) - 1
 	st &^= 1
@@ -101,9 +97,20 @@ func (p *Splitter) block(s string, i int, ends []uint32) (n, to int) {
 	return n, to
 }
 
-// classify fills one word for each eight bytes and returns how many of the bytes
+// classifyWords is classify without vectors.
+func classifyWords(control bool, b []byte, m *masks) uint {
+	table := &spread
+	if control {
+		table = &spreadControl
+	}
+	size := spreadBytes(table, b, m)
+	m.transpose()
+	return size
+}
+
+// spreadBytes fills one word for each eight bytes and returns how many of the bytes
 // are ASCII up to the first that is not.
-func classify(table *[256]uint64, b []byte, m *masks) uint {
+func spreadBytes(table *[256]uint64, b []byte, m *masks) uint {
 	k := 0
 	for ; k < 8 && len(b) >= 8; k++ {
 		c := (*[8]byte)(b)
