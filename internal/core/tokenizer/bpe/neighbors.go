@@ -51,6 +51,11 @@ func follows(followers uint64, char uint32) uint64 {
 	return followers >> (neighborHash(char) >> 26) & 1
 }
 
+// first is the slot of a row in which a character is looked for first.
+func (n neighbors) first(row, next uint32) *neighbor {
+	return &n[row>>rowBits+neighborHash(next)>>8&(uint32(1)<<(row&(1<<rowBits-1))-1)]
+}
+
 // find returns the code of the merge of the character of a row with the next one, None
 // if the two do not merge, and whether some entry holds the pair.
 func (n neighbors) find(row, next uint32) (code uint32, ok bool) {

@@ -10,6 +10,7 @@ type batch struct {
 	symbol [batchSize]uint32
 	char   [batchSize]uint32 // noChar for a byte
 	at     [batchSize]int32  // place in the piece
+	first  [batchSize]neighbor
 	code   [batchSize]uint32 // of the pair with the next symbol, where they may join
 }
 
@@ -59,6 +60,11 @@ func (m *Model) emit(w []byte, end, n int, joined, low uint64, sc *Scratch, out 
 			k += 1 + int(rest&1)
 			continue
 		}
+		if rest&7 == 3 && low>>k&7 == 0 && m.sym.direct && !m.whole {
+			out = m.three(b.symbol[k&lastIndex], b.symbol[(k+1)&lastIndex], b.symbol[(k+2)&lastIndex], code, b.code[(k+1)&lastIndex], out)
+			k += 3
+			continue
+		}
 		e, to := k+1+bits.TrailingZeros64(^rest), end
 		if e < n {
 			to = int(b.at[e])
@@ -67,6 +73,22 @@ func (m *Model) emit(w []byte, end, n int, joined, low uint64, sc *Scratch, out 
 		k = e
 	}
 	return out
+}
+
+// three appends the ids of three ideographs, given the codes of their two pairs. It is
+// mergeIdeograms without a branch on which of the two comes first.
+func (m *Model) three(s0, s1, s2, code0, code1 uint32, out []uint32) []uint32 {
+	if code0 >= unasked && code1 >= unasked {
+		return append(out, m.sym.id(s0), m.sym.id(s1), m.sym.id(s2))
+	}
+	right := -uint32((uint64(code1) - uint64(code0)) >> 63)
+	left, next := code0>>subBits, s2
+	left ^= (left ^ s0) & right
+	next ^= (next ^ code1>>subBits) & right
+	if code := m.chars.ideograms.code(pairKey(left, next)); code != None {
+		return append(out, m.sym.id(code>>subBits))
+	}
+	return append(out, m.sym.id(left), m.sym.id(next))
 }
 
 // segment encodes w[from:to], of which the symbols and the codes of their pairs are
@@ -249,17 +271,34 @@ func (m *Model) rareChar(b []byte) uint32 {
 	return 0
 }
 
-// join looks up the pairs that may join and returns those that do.
+// join looks up the pairs that may join and returns those that do. The first slots of all
+// are read before any is looked at, since no branch depends on what they hold.
 func (m *Model) join(b *batch, joined uint64) uint64 {
+	c := &m.chars
+	known := uint64(0)
 	for rest := joined; rest != 0; rest &= rest - 1 {
 		k := bits.TrailingZeros64(rest)
 		l := (k - 1) & lastIndex
 		left, right := b.char[l], b.char[k]
-		if left|right >= noChar || left|right < 0x80 {
-			b.code[l] = unasked
+		b.code[l] = unasked
+		if left|right < noChar && left|right >= 0x80 {
+			b.first[k&lastIndex] = *c.neighbors.first(c.of[left].row, right)
+			known |= 1 << k
+		}
+	}
+	for ; known != 0; known &= known - 1 {
+		k := bits.TrailingZeros64(known)
+		l := (k - 1) & lastIndex
+		e, right := &b.first[k&lastIndex], b.char[k]
+		v := e.value()
+		if uint32(e.char) == right && v >= mergesBy {
+			b.code[l] = v - mergesBy
 			continue
 		}
-		code, ok := m.chars.neighbors.find(m.chars.of[left].row, right)
+		code, ok := None, false
+		if v != noNeighbor {
+			code, ok = c.neighbors.find(c.of[b.char[l]].row, right)
+		}
 		b.code[l] = code
 		if !ok {
 			joined &^= 1 << k
