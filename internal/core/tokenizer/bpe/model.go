@@ -33,9 +33,7 @@ func New(s *Spec) (*Model, error) {
 	} else {
 		m.pairs, merges, made = reachable(sym, s.Vocab, merges, sc)
 		m.sure = newSureTable(sym, s.Vocab, merges)
-		m.chars.atoms(m, s.Vocab, merges, sc)
 	}
-	m.chars.joins(m, s.Vocab)
 	var out []uint32
 	m.words = newWordTable(s.Vocab, func(id uint32, b []byte) bool {
 		if s.IgnoreMerges {
@@ -47,6 +45,12 @@ func New(s *Spec) (*Model, error) {
 		out = m.merge(b, sc, out[:0])
 		return len(out) == 1 && out[0] == id
 	})
+	// The tables of characters last: they are small enough to be near when the first text
+	// comes, and that of words is not.
+	if !m.whole {
+		m.chars.atoms(m, s.Vocab, merges, sc)
+	}
+	m.chars.joins(m, s.Vocab)
 	sym.of = nil
 	return m, nil
 }
