@@ -56,6 +56,7 @@ func BenchmarkRender120kB(b *testing.B) {
 				}
 			}
 			r := t.take()
+			r.now = oracleTime
 			r.meter.reset(context.Background(), DefaultLimits)
 			if _, err := t.run(r, vars); err != nil {
 				b.Fatal(err)
