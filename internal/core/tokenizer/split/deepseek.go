@@ -140,7 +140,7 @@ func (d deepseek) run(s string, i int, in unitab.Class, on side) int {
 			if on != inside || in&unitab.Caseless == 0 {
 				break
 			}
-			i += 3
+			i = ideographs(s, i)
 			continue
 		}
 		if on == inside && !mayBeInside(s, i) {

@@ -54,7 +54,7 @@ const letter = unitab.Letter
 func run(s string, i int, in unitab.Class) int {
 	for i < len(s) {
 		if isIdeograph(s, i) && in&unitab.Caseless != 0 {
-			i += 3
+			i = ideographs(s, i+3)
 			continue
 		}
 		c, n := unitab.At(s, i)
