@@ -173,7 +173,7 @@ func (t *mergeTable) build(m *Model, v *Vocab, merges []coded) {
 			n++
 		}
 	}
-	t.slots = make([]uint64, 1<<bits.Len(uint(2*n)))
+	t.slots = makeHuge[uint64](1 << bits.Len(uint(2*n)))
 	t.shift = uint(64 - bits.Len(uint(len(t.slots)-1)))
 	t.filter = make([]uint64, max(1, len(t.slots)*8/64))
 	for _, x := range merges {
