@@ -12,7 +12,7 @@
 //
 // Imports point one way; a package may use only what stands left of it:
 //
-//	reason, spelling, pod, block < event, telemetry, tokenizer, recording, chat < prompt, encode, index, affinity, parity < view < pick < feed < modelsource, recorder < serve, inspect < cmd
+//	reason, spelling, pod, block, pyjson < event, telemetry, tokenizer, recording, chat < prompt, encode, index, affinity, parity < view < pick < feed < modelsource, recorder < serve, inspect < cmd
 //
 // feed is the only package under core with sockets, files, clocks and
 // goroutines; everywhere else time is a value and a call returns with nothing
