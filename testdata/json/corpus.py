@@ -1,7 +1,7 @@
 """Prints what Python's json.loads makes of random and of mutated JSON texts: python3 corpus.py | gzip -9n > corpus.json.gz
 
 One object per text: "text" in base64, and either "dump" (json.dumps of what was read, keys in order,
-not escaped) or "error". vLLM and SGLang read request bodies with it (FastAPI's Request.json).
+not escaped) or "error". vLLM reads request bodies with it (FastAPI's Request.json).
 """
 import base64, json, random, sys
 

@@ -2,6 +2,7 @@ package jinja2
 
 import (
 	"cmp"
+	"math"
 	"math/big"
 	"strings"
 )
@@ -69,7 +70,7 @@ func (r *render) equal(a, b Value, depth int) (bool, error) {
 			return false, nil
 		}
 		for i := range x {
-			if ok, err := r.equal(x[i], y[i], depth+1); !ok {
+			if ok, err := r.alike(x[i], y[i], depth+1); !ok {
 				return false, err
 			}
 		}
@@ -84,7 +85,7 @@ func (r *render) equal(a, b Value, depth int) (bool, error) {
 			if !ok {
 				return false, nil
 			}
-			if ok, err := r.equal(x.Data[key], other, depth+1); !ok {
+			if ok, err := r.alike(x.Data[key], other, depth+1); !ok {
 				return false, err
 			}
 		}
@@ -96,6 +97,18 @@ func (r *render) equal(a, b Value, depth int) (bool, error) {
 	}
 	return true, nil // undefined, none
 }
+
+// alike is how Python compares what is in a container: the same object equals itself,
+// even NaN. Of two NaNs it is not known here whether they are one: those of a request
+// are, those that are worked out are not.
+func (r *render) alike(a, b Value, depth int) (bool, error) {
+	if isNaN(a) && isNaN(b) {
+		return false, &Unsupported{"comparing NaN in a list or dict"}
+	}
+	return r.equal(a, b, depth)
+}
+
+func isNaN(v Value) bool { return v.IsFloat() && math.IsNaN(v.AsFloat()) }
 
 // exact is a number's value, nil for what is none or not finite.
 func exact(v Value) *big.Rat {
@@ -138,7 +151,7 @@ func (r *render) order(op string, a, b Value, depth int) (int, error) {
 	case ka == kList && kb == kList:
 		x, y := a.AsList().Items, b.AsList().Items
 		for i := range min(len(x), len(y)) {
-			same, err := r.equal(x[i], y[i], depth+1)
+			same, err := r.alike(x[i], y[i], depth+1)
 			if err != nil {
 				return 0, err
 			}
@@ -192,7 +205,7 @@ func (r *render) contains(container, item Value) (bool, error) {
 			return false, err
 		}
 		for _, x := range items {
-			if ok, err := r.equal(x, item, 0); ok || err != nil {
+			if ok, err := r.alike(x, item, 0); ok || err != nil {
 				return ok, err
 			}
 		}

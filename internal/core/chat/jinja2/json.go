@@ -5,10 +5,13 @@ import (
 	"encoding/json/jsontext"
 	"errors"
 	"io"
+	"math"
 	"strconv"
 	"unicode/utf8"
 
 	"github.com/ardanlabs/jinja"
+
+	"github.com/eppctl/eppctl/internal/core/pyjson"
 )
 
 // maxJSONDepth bounds nesting. Python's own reader ends at about 1000 levels,
@@ -17,34 +20,64 @@ const maxJSONDepth = maxNesting
 
 // ParseJSON reads one JSON value as Python's json.loads does: keys keep their
 // order, of a key that comes twice the last value stands at the first place, 1.0
-// stays a float, integers have any size, and a float out of range is infinite.
+// stays a float, integers have any size, a float out of range is infinite, and NaN,
+// Infinity and -Infinity are floats.
 //
-// The error is an *Unsupported for what Python takes and this does not (NaN, a
-// lone surrogate, nesting), a *Refused for what is no JSON.
+// The error is an *Unsupported for what Python takes and this does not (a lone
+// surrogate, nesting), a *Refused for what is no JSON.
 func ParseJSON(raw []byte) (Value, error) {
+	v, err := (&jsonReader{d: newDecoder(raw, true)}).whole()
+	if err != errNotJSON {
+		return v, err
+	}
+	numbers := pyjson.Numbers(raw)
+	if numbers == nil {
+		return undefined, err
+	}
+	return (&jsonReader{d: newDecoder(numbers, true), text: raw}).whole()
+}
+
+// ParseOrjson reads one JSON value as orjson.loads does (3.13.0): as ParseJSON, but
+// that numbers have to be finite, integers beyond 64 bits are floats, and a text that
+// is not UTF-8 is refused.
+func ParseOrjson(raw []byte) (Value, error) {
+	return (&jsonReader{d: newDecoder(raw, false), finite: true}).whole()
+}
+
+// newDecoder reads raw in place; broken allows text that is not UTF-8.
+func newDecoder(raw []byte, broken bool) *jsontext.Decoder {
 	// A bytes.Buffer is read in place.
-	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	v, err := readJSON(d, 0)
-	if err == nil {
-		if _, end := d.ReadToken(); end != io.EOF {
-			err = errNotJSON
-		}
-	}
-	if err == errNotJSON && bytes.ContainsAny(raw, "NI") { // NaN, Infinity: JSON for Python
-		return undefined, &Unsupported{"NaN or Infinity in JSON"}
-	}
-	return v, err
+	return jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(broken))
 }
 
 var errNotJSON error = &Refused{What: "is given what is no JSON"}
 
-func readJSON(d *jsontext.Decoder, depth int) (Value, error) {
+// jsonReader makes values of a text.
+type jsonReader struct {
+	d *jsontext.Decoder
+	// text is what the text said before its constants became numbers; nil = it has none.
+	text   []byte
+	finite bool // numbers are read as orjson reads them
+}
+
+// whole reads a text that is one value.
+func (r *jsonReader) whole() (Value, error) {
+	v, err := r.value(0)
+	if err == nil {
+		if _, end := r.d.ReadToken(); end != io.EOF {
+			err = errNotJSON
+		}
+	}
+	return v, err
+}
+
+func (r *jsonReader) value(depth int) (Value, error) {
 	if depth > maxJSONDepth {
 		return undefined, &Unsupported{"JSON nested deeper than " + strconv.Itoa(maxJSONDepth)}
 	}
-	switch d.PeekKind() {
+	switch r.d.PeekKind() {
 	case 'n', 't', 'f':
-		tok, err := d.ReadToken()
+		tok, err := r.d.ReadToken()
 		switch {
 		case err != nil:
 			return undefined, errNotJSON
@@ -53,24 +86,47 @@ func readJSON(d *jsontext.Decoder, depth int) (Value, error) {
 		}
 		return Bool(tok.Kind() == 't'), nil
 	case '"':
-		raw, err := d.ReadValue()
+		raw, err := r.d.ReadValue()
 		if err != nil {
 			return undefined, errNotJSON
 		}
 		s, err := readString(raw)
 		return String(s), err
 	case '0':
-		raw, err := d.ReadValue()
+		raw, err := r.d.ReadValue()
 		if err != nil {
 			return undefined, errNotJSON
 		}
-		return readNumber(string(raw))
+		if r.text != nil && pyjson.IsNaN(r.text, r.d.InputOffset()-int64(len(raw))) {
+			return Float(math.NaN()), nil
+		}
+		v, err := readNumber(string(raw))
+		if r.finite && err == nil {
+			return orjsonNumber(v)
+		}
+		return v, err
 	case '[':
-		return readList(d, depth)
+		return r.list(depth)
 	case '{':
-		return readDict(d, depth)
+		return r.dict(depth)
 	}
 	return undefined, errNotJSON
+}
+
+// orjsonNumber is what orjson makes of a number that Python's own reader makes v of.
+func orjsonNumber(v Value) (Value, error) {
+	if kindOf(v) == kBig {
+		digits := bigDigits(v)
+		if _, err := strconv.ParseUint(digits, 10, 64); err == nil {
+			return v, nil
+		}
+		f, _ := strconv.ParseFloat(digits, 64) // out of range is infinite
+		v = Float(f)
+	}
+	if kindOf(v) == kFloat && math.IsInf(v.AsFloat(), 0) {
+		return undefined, errNotJSON
+	}
+	return v, nil
 }
 
 // readString unquotes a JSON string.
@@ -104,13 +160,14 @@ func readNumber(s string) (Value, error) {
 	return jinja.NewString(bigMark + s), nil
 }
 
-func readList(d *jsontext.Decoder, depth int) (Value, error) {
+func (r *jsonReader) list(depth int) (Value, error) {
+	d := r.d
 	if _, err := d.ReadToken(); err != nil {
 		return undefined, errNotJSON
 	}
 	var items []Value
 	for d.PeekKind() != ']' {
-		v, err := readJSON(d, depth+1)
+		v, err := r.value(depth + 1)
 		if err != nil {
 			return undefined, err
 		}
@@ -122,7 +179,8 @@ func readList(d *jsontext.Decoder, depth int) (Value, error) {
 	return List(items), nil
 }
 
-func readDict(d *jsontext.Decoder, depth int) (Value, error) {
+func (r *jsonReader) dict(depth int) (Value, error) {
+	d := r.d
 	if _, err := d.ReadToken(); err != nil {
 		return undefined, errNotJSON
 	}
@@ -137,7 +195,7 @@ func readDict(d *jsontext.Decoder, depth int) (Value, error) {
 		if err != nil {
 			return undefined, err
 		}
-		v, err := readJSON(d, depth+1)
+		v, err := r.value(depth + 1)
 		if err != nil {
 			return undefined, err
 		}

@@ -104,7 +104,7 @@ func callList(r *render, obj Value, name string, args []Value, kwargs map[string
 	}
 	count := int64(0)
 	for i, item := range items {
-		same, err := r.equal(item, args[0], 0)
+		same, err := r.alike(item, args[0], 0)
 		if err != nil {
 			return undefined, err
 		}

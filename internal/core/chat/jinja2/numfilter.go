@@ -201,6 +201,9 @@ func filterRound(r *render, args []Value, kwargs map[string]Value) (Value, error
 	case "ceil", "floor":
 		scale := math.Pow(10, float64(precision))
 		f := real(args[0]) * scale
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			return undefined, refuse("makes infinity an int")
+		}
 		if method == "ceil" {
 			f = math.Ceil(f)
 		} else {

@@ -1,6 +1,7 @@
 package jinja2
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"unicode"
@@ -176,7 +177,14 @@ func (r *render) convert(c conversion, v Value) (s string, err error) {
 		if err := r.meter.room(c.precision); err != nil {
 			return "", err
 		}
-		s = strconv.FormatFloat(real(v), 'f', c.precision, 64)
+		f := real(v)
+		if math.IsNaN(f) || math.IsInf(f, 0) {
+			if s = floatRepr(f); c.verb == 'F' {
+				s = strings.ToUpper(s)
+			}
+			break
+		}
+		s = strconv.FormatFloat(f, 'f', c.precision, 64)
 	default:
 		return "", &Unsupported{"this form of %"}
 	}

@@ -2,7 +2,9 @@ package jinja2
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os/exec"
 	"strings"
@@ -17,9 +19,8 @@ type python struct {
 }
 
 type pythonJob struct {
-	Template string          `json:"template"`
-	Vars     json.RawMessage `json:"vars"`
-	Now      string          `json:"now"`
+	Template string `json:"template"`
+	Now      string `json:"now"`
 }
 
 type pythonAnswer struct {
@@ -55,11 +56,13 @@ func startPython(tb testing.TB) *python {
 
 func (p *python) render(tb testing.TB, template string, vars []byte, now time.Time) pythonAnswer {
 	tb.Helper()
-	job, err := json.Marshal(pythonJob{template, vars, now.Format("2006-01-02T15:04:05")})
+	job, err := json.Marshal(pythonJob{template, now.Format("2006-01-02T15:04:05")})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if _, err := p.in.Write(append(job, '\n')); err != nil {
+	// The variables may be JSON to Python alone.
+	job = fmt.Appendf(job[:len(job)-1], ",\"vars\":%s}\n", bytes.ReplaceAll(vars, []byte("\n"), []byte(" ")))
+	if _, err := p.in.Write(job); err != nil {
 		tb.Fatal(err)
 	}
 	line, err := p.out.ReadBytes('\n')

@@ -75,6 +75,9 @@ func (r *render) sorted(items []Value, key func(Value) (Value, error), reversed 
 			i, j = j, i
 		}
 		order, err := r.order("<", keys[at[i]], keys[at[j]], 0)
+		if order == unordered && err == nil {
+			err = &Unsupported{"sorting NaN"}
+		}
 		if err != nil && failed == nil {
 			failed = err
 		}
