@@ -26,7 +26,9 @@ func TestRewriteChangesTheNameOnly(t *testing.T) {
 		"nested":           {body: `{"metadata":{"model":"a"},"model":"b"}`, want: `{"metadata":{"model":"a"},"model":"m"}`},
 		"byte mark":        {body: "\xef\xbb\xbf{\"model\":\"a\"}", want: "\xef\xbb\xbf{\"model\":\"m\"}"},
 		"NaN behind it":    {body: `{"model":"a","temperature":NaN}`, want: `{"model":"m","temperature":NaN}`},
-		"NaN before it":    {body: `{"temperature":NaN,"model":"a"}`},
+		"NaN before it":    {body: `{"temperature":NaN,"model":"a"}`, want: `{"temperature":NaN,"model":"m"}`},
+		"NaN between two":  {body: `{"model":"a","x":[-Infinity],"model":"b"}`, want: `{"model":"a","x":[-Infinity],"model":"m"}`},
+		"no NaN before it": {body: `{"temperature":NaNs,"model":"a"}`},
 		"cut":              {body: `{"model":"a","prompt":"x`, want: `{"model":"m","prompt":"x`},
 		"invalid UTF-8":    {body: "{\"prompt\":\"\xff\",\"model\":\"a\xfe\"}", want: "{\"prompt\":\"\xff\",\"model\":\"m\"}"},
 		"named already":    {body: `{"model":"\u006d"}`, named: true},
@@ -66,6 +68,7 @@ func TestRewriteChangesTheNameOnly(t *testing.T) {
 // FuzzRewrite: the result names the model, and everything else is as it was.
 func FuzzRewrite(f *testing.F) {
 	f.Add([]byte(`{"model":"a","prompt":"x"}`), "m")
+	f.Add([]byte(`{"x":NaN,"model":"a","y":-Infinity}`), "m")
 	f.Add([]byte(`{"prompt":[1],"model":null}`), "meta-llama/\"x\"\u2028")
 	f.Add([]byte("\xef\xbb\xbf{\"model\":\"a\",\"model\":\"\xff\"}"), "\xff")
 	f.Fuzz(func(t *testing.T, body []byte, served string) {

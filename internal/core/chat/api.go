@@ -28,12 +28,19 @@ type converter struct {
 
 // read reads a body of the given form.
 func (c *converter) read(api API, body []byte) (*request, error) {
-	v, err := jinja2.ParseJSON(body)
+	parse := jinja2.ParseJSON
+	if c.engine == SGLang { // 0.5.23, http_server.py: ORJSONRequest
+		parse = jinja2.ParseOrjson
+	}
+	v, err := parse(body)
 	if err != nil {
 		return nil, classify(err)
 	}
 	if !v.IsDict() {
 		return nil, rejected("the body is not a JSON object")
+	}
+	if err := checkFinite(fields[api], v); err != nil {
+		return nil, err
 	}
 	switch api {
 	case Completions:

@@ -16,6 +16,7 @@ func FuzzRender(f *testing.F) {
 		`{"messages":[{"role":"system","content":"x-anthropic-billing-header: a\nb"},{"role":"user","content":[{"type":"text","text":"Hi"},{"type":"image_url","image_url":{"url":"x"}}]}],"tools":[{"type":"function","function":{"name":"f","parameters":{"type":"object","properties":{"a":{"type":"number"}}}}}]}`,
 		`{"messages":[{"role":"assistant","content":null,"reasoning":"r","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":1.0}"}}]},{"role":"tool","tool_call_id":"c","content":"x"}],"continue_final_message":true,"add_generation_prompt":false}`,
 		`{"messages":[{"role":"tool","tool_call_id":"b","content":"x"},{"role":"developer","content":"d","tools":[{"function":{"name":"f"}}]},{"role":"latest_reminder","content":"r","task":"action"}],"chat_template_kwargs":{"thinking":true,"drop_thinking":false}}`,
+		`{"messages":[{"role":"assistant","content":"a","reasoning":NaN,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":[-Infinity,NaN]}"}}]}],"tools":[{"type":"function","function":{"name":"f","parameters":{"a":Infinity}}}],"x":NaN,"stop":[NaN]}`,
 		`{"messages":[{"role":"developer","content":"d"},{"role":"user","content":"u"}],"chat_template_kwargs":{"enable_thinking":false},"reasoning_effort":"low"}`,
 	} {
 		f.Add([]byte(s))

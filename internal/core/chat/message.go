@@ -9,6 +9,7 @@ import (
 // preparation is a conversation on its way to the template, as vLLM prepares it
 // (renderers/chat_utils.py, 0.32.0).
 type preparation struct {
+	engine   Engine
 	format   Format
 	warnings []Warning
 
@@ -67,13 +68,22 @@ func (p *preparation) message(m jinja2.Value) (jinja2.Value, error) {
 		}
 	case "tool":
 		if id, ok := jinja2.Get(m, "tool_call_id"); ok {
+			if !id.IsNone() && !jinja2.IsText(id) {
+				return none, rejected("the tool_call_id of a message is not text")
+			}
 			jinja2.Put(out, "tool_call_id", id)
 		}
+	}
+	if calls := member(m, "tool_calls"); calls.IsBool() || calls.IsInt() || calls.IsFloat() {
+		return none, rejected("tool_calls is not a list")
 	}
 	for _, key := range []string{"name", "task"} {
 		if v := member(m, key); jinja2.IsText(v) {
 			jinja2.Put(out, key, v)
 		}
+	}
+	if name, given := jinja2.Get(m, "name"); given && !jinja2.IsText(name) && role.AsString() != "tool" {
+		return none, rejected("the name in a message is not text")
 	}
 	if tools := member(m, "tools"); role.AsString() == "developer" && !tools.IsNone() {
 		jinja2.Put(out, "tools", tools)
@@ -96,9 +106,6 @@ func (p *preparation) assistant(m, out jinja2.Value) error {
 	}
 	if reasoning.IsNone() {
 		return nil
-	}
-	if !jinja2.IsText(reasoning) {
-		return rejected("the reasoning of a message is not text")
 	}
 	jinja2.Put(out, "reasoning", reasoning)
 	jinja2.Put(out, "reasoning_content", reasoning)
@@ -147,8 +154,15 @@ func (p *preparation) toolCalls(v jinja2.Value) (jinja2.Value, error) {
 }
 
 // arguments parses the arguments of a call. What is no object becomes an empty
-// one.
+// one, and SGLang refuses it (0.5.23, serving_chat.py: parse_tool_call_arguments).
 func (p *preparation) arguments(raw string) (jinja2.Value, error) {
+	if p.engine == SGLang {
+		v, err := jinja2.ParseOrjson([]byte(raw))
+		if err == nil && !v.IsDict() {
+			err = rejected("the arguments of a call are no object")
+		}
+		return v, classify(err)
+	}
 	if raw == "" {
 		return jinja2.Dict(), nil
 	}

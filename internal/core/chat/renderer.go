@@ -182,7 +182,7 @@ func (r *Renderer) render(ctx context.Context, req *request, warnings []Warning,
 	if t.tools != "" && !req.tools.IsNone() {
 		return nil, unrenderable(t.tools)
 	}
-	p := &preparation{format: t.format, warnings: warnings}
+	p := &preparation{engine: r.options.Engine, format: t.format, warnings: warnings}
 	messages, err := r.prepare(p, req, t)
 	if err != nil {
 		return nil, err
@@ -231,13 +231,18 @@ func (r *Renderer) encode(req *request) (*Prompt, error) {
 		return nil, unrenderable("continue_final_message for a model without a template")
 	}
 	own := encoders[r.own]
-	p := &preparation{format: own.format}
+	p := &preparation{engine: r.options.Engine, format: own.format}
 	messages, err := p.prepare(req.messages)
 	if err != nil {
 		return nil, err
 	}
 	if p.media != nil {
 		return nil, unrenderable("an image, sound or video for a model without a template")
+	}
+	for _, m := range messages {
+		if reasoning := member(m, "reasoning"); !reasoning.IsNone() && !jinja2.IsText(reasoning) {
+			return nil, unrenderable("reasoning that is not text, for a model without a template")
+		}
 	}
 	prompt := &Prompt{Special: req.special}
 	if prompt.Text, err = own.encode(messages, r.variables(req, messages)); err != nil {

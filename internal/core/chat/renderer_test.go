@@ -83,7 +83,11 @@ func TestRejected(t *testing.T) {
 		`{"messages":[{"role":"assistant","tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}}]}]}`,
 		`{"messages":[{"role":"user","content":"q"}],"continue_final_message":true}`,
 		`{"messages":[{"role":"user","content":"q"}],"reasoning_effort":"extreme"}`,
-		`{"messages":[{"role":"user","content":"q"}],"documents":[1]}`,
+		`{"messages":[{"role":"user","content":"q"}],"documents":[1]}`, `{"messages":[{"role":"user","content":"q"}],"documents":[{"title":1}]}`,
+		`{"messages":[{"role":"user","content":"q","name":1}]}`, `{"messages":[{"role":"user","content":"q","tool_calls":true}]}`,
+		`{"messages":[{"role":"tool","content":"q","tool_call_id":1}]}`,
+		`{"messages":[{"role":"user","content":"q"}],"top_p":NaN}`, `{"messages":[{"role":"user","content":"q"}],"stop":["a",-Infinity]}`,
+		`{"messages":[{"role":"user","content":"q"}],"max_tokens":1e999}`, `{"messages":[{"role":"user","content":"q"}],"x":-NaN}`,
 		`{"messages":[{"role":"user","content":"q"}],"chat_template_kwargs":[]}`,
 		`{"messages":[{"role":"user","content":"q"}],"add_generation_prompt":null}`,
 	} {

@@ -106,6 +106,11 @@ func (r *request) readKwargs(v jinja2.Value) error {
 			if !d.IsDict() {
 				return rejected("a document is not an object")
 			}
+			for _, key := range d.AsDict().Keys {
+				if !jinja2.IsText(member(d, key)) {
+					return rejected("a member of a document is not text")
+				}
+			}
 		}
 		jinja2.Put(r.options, "documents", documents)
 	}

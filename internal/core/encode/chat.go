@@ -67,8 +67,7 @@ func (m *Model) chat(ctx context.Context, e *Encoding, api chat.API, body []byte
 // chatOptions reads what bears on the ids and not on the text.
 func (m *Model) chatOptions(body []byte) (special bool, err error) {
 	var add, truncate jsontext.Value
-	d := tokenizer.NewDecoder(body)
-	err = tokenizer.Members(d, func(name []byte) error {
+	_, err = tokenizer.Object(body, func(d *jsontext.Decoder, name []byte) error {
 		var to *jsontext.Value
 		switch string(name) {
 		case "add_special_tokens":

@@ -24,10 +24,9 @@ type completionBody struct {
 // promptFields are the names of the field that holds the prompt.
 var promptFields = map[tokenizer.Shape][]string{tokenizer.Completion: {"prompt", "text"}, tokenizer.Embedding: {"input"}}
 
-func readCompletion(shape tokenizer.Shape, body []byte) (*completionBody, error) {
+func readCompletion(engine chat.Engine, shape tokenizer.Shape, body []byte) (*completionBody, error) {
 	b := &completionBody{}
-	d := tokenizer.NewDecoder(body)
-	err := tokenizer.Members(d, func(name []byte) error {
+	constants, err := tokenizer.Object(body, func(d *jsontext.Decoder, name []byte) error {
 		var to *jsontext.Value
 		switch string(name) {
 		case "prompt", "text", "input":
@@ -53,11 +52,11 @@ func readCompletion(shape tokenizer.Shape, body []byte) (*completionBody, error)
 		*to = value.Clone()
 		return err
 	})
-	if err == nil {
-		err = tokenizer.End(d)
-	}
 	if err != nil { // the decoder's own error quotes the prompt
 		return nil, ErrBody
+	}
+	if constants {
+		return b, chat.CheckConstants(engine, shape == tokenizer.Embedding, body)
 	}
 	return b, nil
 }
@@ -65,7 +64,7 @@ func readCompletion(shape tokenizer.Shape, body []byte) (*completionBody, error)
 // completion encodes a prompt as /v1/completions and /v1/embeddings do: with what the
 // post-processor adds, unless the body says otherwise.
 func (m *Model) completion(ctx context.Context, e *Encoding, shape tokenizer.Shape, body []byte) error {
-	b, err := readCompletion(shape, body)
+	b, err := readCompletion(m.o.Engine, shape, body)
 	if err != nil {
 		return err
 	}

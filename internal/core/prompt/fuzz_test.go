@@ -2,10 +2,12 @@ package prompt_test
 
 import (
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/eppctl/eppctl/internal/core/prompt"
+	"github.com/eppctl/eppctl/internal/core/pyjson"
 )
 
 func FuzzParse(f *testing.F) {
@@ -22,10 +24,17 @@ func FuzzParse(f *testing.F) {
 		}
 	}
 	f.Add(byte(0), []byte(`{"model":"m","prompt":[[1],[2]],"temperature":NaN}`))
+	f.Add(byte(1), []byte(`{"x":-Infinity,"model":"m","messages":[{"content":"NaN"}],"n":NaN,"tools":[NaN]}`))
 	f.Add(byte(1), []byte(`{"model":"m","messages":[{"content":[{"type":"image_url"},"x",7]},8]}`))
 	f.Fuzz(func(t *testing.T, path byte, body []byte) {
 		p := paths[int(path)%len(paths)]
 		r, problem := prompt.Parse(p, "", body, prompt.Limits{})
+		if numbers := pyjson.Numbers(body); numbers != nil { // numbers in the place of NaN change nothing
+			other, refused := prompt.Parse(p, "", numbers, prompt.Limits{})
+			if !reflect.DeepEqual(r, other) || (problem == nil) != (refused == nil) {
+				t.Fatalf("%q\n%+v %v\n%+v %v", body, r, problem, other, refused)
+			}
+		}
 		if _, cut := prompt.Parse(p, "", body, prompt.Limits{Cut: true}); cut != nil {
 			t.Fatal("a cut body was refused")
 		}

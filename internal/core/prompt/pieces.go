@@ -21,8 +21,7 @@ func Pieces(body []byte, write func([]byte)) {
 		return
 	}
 	var found [len(pieces)][]byte
-	d := tokenizer.NewDecoder(body)
-	err := tokenizer.Members(d, func(name []byte) error {
+	_, err := tokenizer.Object(body, func(d *jsontext.Decoder, name []byte) error {
 		value, err := d.ReadValue()
 		if err != nil {
 			return err

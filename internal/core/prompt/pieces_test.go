@@ -19,6 +19,8 @@ func TestPieces(t *testing.T) {
 		{"responses", `{"input":"x","instructions":"y"}`, `instructions"y"input"x"`},
 		{"the last of two counts", `{"prompt":"a","prompt":"b"}`, `prompt"b"`},
 		{"null is nothing", `{"prompt":null,"tools":null}`, ``},
+		{"NaN as it is", `{"x":Infinity,"tools":[NaN, 0.0],"messages":["NaN"]}`, `tools[NaN, 0.0]messages["NaN"]`},
+		{"no NaN", `{"tools":[NaNs],"messages":[]}`, ``},
 		{"a list", `{"prompt":["a",[1,2]]}`, `prompt["a",[1,2]]`},
 		{"byte order mark", "\xef\xbb\xbf{\"prompt\":\"a\"}", `prompt"a"`},
 		{"no object", `["prompt"]`, ``},
@@ -35,6 +37,7 @@ func TestPieces(t *testing.T) {
 func FuzzPieces(f *testing.F) {
 	f.Add([]byte(`{"messages":[{"role":"user","content":"x"}],"tools":[{"a":1}]}`))
 	f.Add([]byte("\xef\xbb\xbf{\"prompt\" : [1, 2]}"))
+	f.Add([]byte(`{"tools":[NaN],"prompt":"a","x":-Infinity}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		name := true
 		Pieces(body, func(p []byte) {

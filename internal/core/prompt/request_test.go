@@ -55,7 +55,15 @@ func TestParse(t *testing.T) {
 		{name: "EP-16e duplicate messages", path: chat, body: `{"model":"m","messages":[{"role":"user","content":[` + image + `]}],"messages":[{"role":"u","content":"a"}]}`, want: prompt.Request{Shape: tokenizer.Chat, Chars: 6}},
 		{name: "EP-16e invalid UTF-8", path: completions, body: "{\"model\":\"m\",\"prompt\":\"\xff\xfe\"}", want: prompt.Request{Shape: tokenizer.Completion, Chars: 2}},
 		{name: "EP-16e lone surrogate", path: completions, body: `{"model":"m","prompt":"\ud800","cache_salt":"\udc00"}`, want: prompt.Request{Shape: tokenizer.Completion, Chars: 6, Salt: "\ufffd"}},
-		{name: "EP-16e NaN", path: completions, body: `{"model":"m","prompt":"a NaN","temperature":NaN,"top_p":-Infinity}`, want: prompt.Request{Chars: 5, Unmatched: reason.BodyNotJSON}},
+		{name: "EP-16e NaN", path: completions, body: `{"model":"m","prompt":"a NaN","temperature":NaN,"top_p":-Infinity}`, want: prompt.Request{Shape: tokenizer.Completion, Chars: 5}},
+		{name: "EP-16e NaN before ids", path: completions, body: `{"x":[NaN,{"y":-Infinity}],"model":"m","prompt":[1,2],"model":"m"}`, want: prompt.Request{TokenIDs: []uint32{1, 2}}},
+		{name: "EP-16e NaN among ids", path: completions, body: `{"model":"m","prompt":[1,NaN]}`, want: prompt.Request{Prompts: 2, Unmatched: reason.Shape}},
+		{name: "EP-16e lists of NaN", path: completions, body: `{"model":"m","prompt":[[1,Infinity]]}`, want: prompt.Request{Unmatched: reason.Shape}},
+		{name: "EP-16e NaN as prompt", path: completions, body: `{"model":"m","prompt":NaN}`, want: prompt.Request{Prompts: -1, Unmatched: reason.Shape}},
+		{name: "EP-16e NaN as options", path: completions, body: `{"model":"m","prompt":"a","n":NaN,"max_tokens":Infinity,"stream":NaN}`, want: prompt.Request{Shape: tokenizer.Completion, Chars: 1}},
+		{name: "EP-16e NaN as salt", path: completions, body: `{"model":"m","prompt":"a","cache_salt":NaN}`, want: prompt.Request{Chars: 1, Unmatched: reason.Shape}},
+		{name: "EP-16e NaN and deep", path: completions, body: `{"model":"m","prompt":"a","y":NaN,"x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, want: prompt.Request{Chars: 1, Unmatched: reason.BodyNotJSON}},
+		{name: "EP-16e NaN in a schema", path: chat, body: `{"model":"m","tools":[{"a":NaN}],"messages":[{"role":"user","content":"NaN"}]}`, want: prompt.Request{Shape: tokenizer.Chat, Chars: 22}},
 		{name: "EP-16e 9000 levels", path: completions, body: `{"model":"m","prompt":"a","x":` + strings.Repeat("[", 9000) + strings.Repeat("]", 9000) + `}`, want: prompt.Request{Shape: tokenizer.Completion, Chars: 1}},
 		{name: "EP-16e 10k deep", path: completions, body: `{"model":"m","prompt":"a","x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`, want: prompt.Request{Chars: 1, Unmatched: reason.BodyNotJSON}},
 		{name: "EP-16e 10k deep before the model", path: completions, body: `{"x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `,"model":"m"}`, noModel: true, want: prompt.Request{Prompts: -1, Unmatched: reason.BodyNotJSON}},
@@ -142,6 +150,15 @@ func TestRefusals(t *testing.T) {
 		{"EP-16a control character", "{\"model\":\"m\",\"prompt\":\"secret\n\"}", "invalid_json", ""},
 		{"EP-16a bad member", `{"secret":nope}`, "invalid_json", ""},
 		{"EP-16a word that only starts like NaN", `{"model":"m","x":NaNsecret}`, "invalid_json", ""},
+		{"EP-16a words that only look like NaN", `{"model":"m","secret":[1NaN,NaN1,-NaN,nan,+Infinity,Infinityy,1Infinity]}`, "invalid_json", ""},
+		{"EP-16a a digit before NaN", `{"model":"m","secret":1NaN}`, "invalid_json", ""},
+		{"EP-16a a digit behind NaN", `{"model":"m","secret":NaN1}`, "invalid_json", ""},
+		{"EP-16a a minus before NaN", `{"model":"m","secret":-NaN}`, "invalid_json", ""},
+		{"EP-16a a plus", `{"model":"m","secret":+Infinity}`, "invalid_json", ""},
+		{"EP-16a small letters", `{"model":"m","secret":nan}`, "invalid_json", ""},
+		{"EP-16a NaN as a key", `{"model":"m",NaN:"secret"}`, "invalid_json", ""},
+		{"EP-16a NaN and no end", `{"model":"m","secret":NaN`, "invalid_json", ""},
+		{"EP-16a NaN behind it", `{"model":"m","prompt":"secret"} NaN`, "invalid_json", ""},
 		{"EP-16c no model", `{"prompt":"secret"}`, "missing_model", "model"},
 		{"EP-16c model is null", `{"model":null,"prompt":"secret"}`, "missing_model", "model"},
 		{"EP-16c model is a number", `{"model":5,"prompt":"secret"}`, "missing_model", "model"},
@@ -165,6 +182,14 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("a cut body: %+v", r)
 			}
 		})
+	}
+}
+
+// TestCutBehindNaN: what stands behind a constant is seen of a cut body too.
+func TestCutBehindNaN(t *testing.T) {
+	r, p := prompt.Parse(completions, "", []byte(`{"x":[NaN,-Infinity],"model":"m","stream":true,"prompt":"secret wor`), prompt.Limits{Cut: true})
+	if p != nil || r.Model != "m" || !r.Stream || r.Unmatched != reason.BodyCut {
+		t.Errorf("%+v, %v", r, p)
 	}
 }
 

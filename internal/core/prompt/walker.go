@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/eppctl/eppctl/internal/core/pyjson"
 	"github.com/eppctl/eppctl/internal/core/reason"
 	"github.com/eppctl/eppctl/internal/core/tokenizer"
 )
@@ -31,8 +32,7 @@ type walker struct {
 	promptLP  bool
 	scored    bool // SGLang: logprobs from scoreFrom on, below 0 = of the answer only
 	scoreFrom int
-	python    bool // JSON only as Python reads it
-	unread    bool // not even that: no field is known
+	unread    bool // JSON to Python perhaps, and not to any reader here: no field is known
 }
 
 // content is what one field adds to the request.
@@ -58,17 +58,16 @@ const (
 func (w *walker) body(b []byte) *Problem {
 	b, known := trimBOM(b)
 	if !known { // UTF-16 or UTF-32: JSON for Python, and not worth a reader here
-		w.python, w.unread = true, true
+		w.unread = true
 		return nil
 	}
 	w.scoreFrom = -1
 	err := w.read(b)
-	if err != nil && !w.lim.Cut {
-		// NaN and Infinity are JSON for Python. Read again without them.
-		if fixed, changed := withoutConstants(b); changed {
+	if err != nil {
+		if numbers := pyjson.Numbers(b); numbers != nil {
 			*w.r = Request{Kind: w.r.Kind, N: 1}
-			*w = walker{r: w.r, lim: w.lim, scoreFrom: -1, python: true}
-			err = w.read(fixed)
+			*w = walker{r: w.r, lim: w.lim, scoreFrom: -1}
+			err = w.read(numbers) // no constant is a whole number, and so an id
 		}
 	}
 	switch {
@@ -77,7 +76,7 @@ func (w *walker) body(b []byte) *Problem {
 	case errors.Is(err, tokenizer.ErrNotObject):
 		return notObject()
 	case tooDeep(err): // Python's limit differs by version; the engine decides
-		w.python, w.unread = true, true
+		w.unread = true
 		return nil
 	}
 	return invalidJSON(w.shift + w.d.InputOffset())
@@ -276,7 +275,7 @@ func (w *walker) conclude() {
 	r.Chars = p.chars + w.around.chars
 	r.Further = p.further
 	switch {
-	case w.python:
+	case w.unread:
 		r.Unmatched = reason.BodyNotJSON
 	case r.Private:
 		r.Unmatched = reason.PrivateCache

@@ -5,6 +5,8 @@ import (
 	"encoding/json/jsontext"
 	"errors"
 	"io"
+
+	"github.com/eppctl/eppctl/internal/core/pyjson"
 )
 
 // NewDecoder reads JSON as an engine's Python does: duplicate keys are legal
@@ -48,6 +50,28 @@ func Members(d *jsontext.Decoder, f func(name []byte) error) error {
 	}
 	_, err := d.ReadToken()
 	return err
+}
+
+// Object reads a body that is one object and calls f for each member, as Members does.
+// Where the body is no JSON for want of Python's constants (package pyjson), it is read
+// once more with numbers in their place: f is called again from the first member on,
+// and what the body says of a value stands at the same offsets. constants reports that.
+func Object(body []byte, f func(d *jsontext.Decoder, name []byte) error) (constants bool, err error) {
+	read := func(text []byte) error {
+		d := NewDecoder(text)
+		if err := Members(d, func(name []byte) error { return f(d, name) }); err != nil {
+			return err
+		}
+		return End(d)
+	}
+	if err = read(body); err == nil {
+		return false, nil
+	}
+	numbers := pyjson.Numbers(body)
+	if numbers == nil {
+		return false, err
+	}
+	return true, read(numbers)
 }
 
 // End reports an error unless only white space is left.

@@ -3,15 +3,14 @@ package tokenizer
 import "encoding/json/jsontext"
 
 // FindMember finds the value of the last member of this name in a body's object:
-// with a key given twice Python takes the last. A body that ends early, or holds
-// what only Python takes for JSON, is searched as far as it can be read.
+// with a key given twice Python takes the last. A body that ends early is searched as
+// far as it can be read.
 func FindMember(body []byte, name string) (from, to int, found bool) {
 	mark := 0
 	if len(body) >= 3 && string(body[:3]) == "\xef\xbb\xbf" {
 		mark = 3
 	}
-	d := NewDecoder(body[mark:])
-	_ = Members(d, func(n []byte) error {
+	_, _ = Object(body[mark:], func(d *jsontext.Decoder, n []byte) error {
 		is := string(n) == name
 		value, err := d.ReadValue()
 		if is && err == nil {

@@ -27,6 +27,7 @@ func TestWriteRender(t *testing.T) {
 		{name: "no model", shape: chat, body: ` { "messages":[]}`, path: "/v1/chat/completions/render", want: ` {"model":"base", "messages":[]}`},
 		{name: "empty", shape: chat, body: `{ }`, path: "/v1/chat/completions/render", want: `{"model":"base" }`},
 		{name: "several prompts", shape: completion, body: `{"prompt":["a","b"],"model":"m"}`, path: "/v1/completions/render", want: `{"prompt":["a","b"],"model":"base"}`},
+		{name: "behind NaN", shape: chat, body: `{"model":"x","a":[NaN],"model":"y","messages":[-Infinity]}`, path: "/v1/chat/completions/render", want: `{"model":"x","a":[NaN],"model":"base","messages":[-Infinity]}`},
 		{name: "the last of two", shape: chat, body: `{"model":"x","messages":[],"model":"y"}`, path: "/v1/chat/completions/render", want: `{"model":"x","messages":[],"model":"base"}`},
 		{name: "SGLang chat", shape: chat, dialect: tokenizer.SGLang, body: `{"model":"x"}`, path: "/v1/chat/completions/render", want: `{"model":"base"}`},
 		{name: "SGLang has no completions", shape: completion, dialect: tokenizer.SGLang, body: `{"prompt":"a"}`, err: tokenizer.ErrShape},

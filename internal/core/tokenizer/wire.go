@@ -116,13 +116,14 @@ type request struct {
 }
 
 func (w *request) collect(body []byte, fields []string) error {
-	d := NewDecoder(body)
-	err := Members(d, func(key []byte) error {
+	_, err := Object(body, func(d *jsontext.Decoder, key []byte) error {
 		name := string(key)
 		value, err := d.ReadValue()
 		if err != nil {
 			return err
 		}
+		end := d.InputOffset() // what is sent on is the client's text, NaN and all
+		value = body[end-int64(len(value)) : end]
 		if main, ok := promptNames[w.shape][name]; ok {
 			name = main
 		}
@@ -142,10 +143,7 @@ func (w *request) collect(body []byte, fields []string) error {
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	return End(d)
+	return err
 }
 
 // set keeps the last value of a key at its first position, as Python does.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/eppctl/eppctl/internal/core/pyjson"
 	"github.com/eppctl/eppctl/internal/core/tokenizer"
 )
 
@@ -55,6 +56,15 @@ func TestWriteRequest(t *testing.T) {
 			want: `{"model":"base","tools":[{"b": 1.0,  "a":1e+20}],"messages":[ {"role":"user","content":"hi"} ],"continue_final_message":true}`,
 		},
 		{
+			name: "NaN as it is", shape: tokenizer.Chat, status: tokenizer.Unverified,
+			body: `{"tools":[{"a": NaN}],"temperature":NaN,"messages":[0.0],"chat_template_kwargs":{"x":-Infinity ,"y":1e999999},"documents":[Infinity],"stop":NaN}`,
+			want: `{"model":"base","tools":[{"a": NaN}],"messages":[0.0],"chat_template_kwargs":{"x":-Infinity ,"y":1e999999,"documents":[Infinity]}}`,
+		},
+		{
+			name: "NaN before a prompt", shape: tokenizer.Completion, status: tokenizer.Exact,
+			body: `{"x":[NaN],"prompt":["a NaN",Infinity]}`, want: `{"model":"base","prompt":"a NaN"}`,
+		},
+		{
 			name: "the last of two keys", shape: tokenizer.Chat, status: tokenizer.Exact,
 			body: `{"messages":[1],"tools":[],"messages":[2]}`, want: `{"model":"base","messages":[2],"tools":[]}`,
 		},
@@ -90,8 +100,8 @@ func TestWriteRequest(t *testing.T) {
 			if string(got) != c.want || status != c.status {
 				t.Errorf("%s\n got %s\nwant %s %s", status, got, c.want, c.status)
 			}
-			if !json.Valid(got) {
-				t.Error("not JSON")
+			if numbers := pyjson.Numbers(got); !json.Valid(got) && !json.Valid(numbers) {
+				t.Error("not JSON to Python")
 			}
 		})
 	}
@@ -178,6 +188,7 @@ func FuzzTokenizeResponse(f *testing.F) {
 func FuzzWriteRequest(f *testing.F) {
 	f.Add(true, []byte(`{"chat_template_kwargs":{"x":1},"messages":[{"role":"user"}],"reasoning_effort":"low"}`))
 	f.Add(false, []byte(`{"model":"m","prompt":["a","b"]}`))
+	f.Add(true, []byte(`{"messages":[NaN,"NaN"],"x":-Infinity,"documents":Infinity}`))
 	f.Fuzz(func(t *testing.T, chat bool, body []byte) {
 		shape, key := tokenizer.Completion, "prompt"
 		if chat {
@@ -186,6 +197,9 @@ func FuzzWriteRequest(f *testing.F) {
 		out, _, err := tokenizer.WriteRequest(tokenizer.VLLM, tokenizer.Text{Model: "m", Shape: shape, Body: body})
 		if err != nil {
 			return
+		}
+		if numbers := pyjson.Numbers(out); numbers != nil && pyjson.Numbers(body) != nil {
+			out = numbers
 		}
 		var sent map[string]json.RawMessage
 		if err := json.Unmarshal(out, &sent); err != nil {

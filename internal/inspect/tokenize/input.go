@@ -11,6 +11,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/eppctl/eppctl/internal/core/pyjson"
 	"github.com/eppctl/eppctl/internal/core/tokenizer"
 )
 
@@ -131,7 +132,17 @@ func whole(begun []byte, rest io.Reader) input {
 // Unicode is one too: parseLine has an error for it.
 func isLine(line []byte) bool {
 	v := jsontext.Value(trim(line))
-	return len(v) > 0 && (v[0] == '"' || v[0] == '{') && v.IsValid(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	return len(v) > 0 && (v[0] == '"' || v[0] == '{') && isValid(v)
+}
+
+// isValid reports whether Python reads v.
+func isValid(v jsontext.Value) bool {
+	lenient := []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+	if v.IsValid(lenient...) {
+		return true
+	}
+	numbers := jsontext.Value(pyjson.Numbers(v))
+	return numbers != nil && numbers.IsValid(lenient...)
 }
 
 // trim drops what stands around JSON: white space, and the mark in front that editors
@@ -173,19 +184,21 @@ func parseLine(line []byte, api string) input {
 		return input{err: errNotLine}
 	}
 	has := map[string]bool{}
-	d := tokenizer.NewDecoder(line)
-	err := tokenizer.Members(d, func(name []byte) error {
+	var last *jsontext.Decoder
+	_, err := tokenizer.Object(line, func(d *jsontext.Decoder, name []byte) error {
+		last = d
 		switch string(name) {
 		case "messages", "prompt", "text", "input_ids", "token_ids", "input", "system":
 			has[string(name)] = true
 		}
 		return d.SkipValue()
 	})
-	if err == nil {
-		err = tokenizer.End(d)
-	}
 	if err != nil { // the decoder's own error quotes the line
-		return input{err: fmt.Errorf("it is not JSON at byte %d", d.InputOffset())}
+		at := int64(0)
+		if last != nil {
+			at = last.InputOffset()
+		}
+		return input{err: fmt.Errorf("it is not JSON at byte %d", at)}
 	}
 	in := input{body: line, shape: shapes[api]}
 	switch {

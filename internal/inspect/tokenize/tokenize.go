@@ -103,7 +103,7 @@ func (c *Command) options() (modelsource.Options, error) {
 		o.Engine = chat.SGLang
 	}
 	if c.Kwargs != "" {
-		if v := jsontext.Value(c.Kwargs); !v.IsValid() || v.Kind() != '{' {
+		if v := jsontext.Value(c.Kwargs); !isValid(v) || v.Kind() != '{' {
 			return o, usage("--chat-template-kwargs: found something else than a JSON object", `try: --chat-template-kwargs '{"enable_thinking": false}'`)
 		}
 		o.Kwargs = []byte(c.Kwargs)

@@ -97,6 +97,14 @@ func TestRun(t *testing.T) {
 		{name: "a template of its own", set: func(c *Command) { c.ChatTemplate, c.Count = template, true }, in: `{"messages":[{"role":"user","content":"Block"}]}`, want: "2\n"},
 		{name: "contents as text", set: func(c *Command) { c.ChatTemplate, c.ContentFormat = template, "string" }, in: `{"messages":[{"role":"user","content":"Block"}]}`, want: "[37,346,37]\n"},
 		{name: "kwargs", set: func(c *Command) { c.ChatTemplate, c.Kwargs, c.Count = template, `{"more":"Block"}`, true }, in: `{"messages":[{"role":"user","content":"Block"}]}`, want: "4\n"},
+		{name: "kwargs with NaN", set: func(c *Command) { c.ChatTemplate, c.Kwargs = template, `{"more":NaN}` }, in: `{"messages":[{"role":"user","content":[{"type":"text","text":"Block"}]}]}`, want: "[37,346,81,303]\n"},
+		{name: "kwargs with no NaN", set: func(c *Command) { c.Kwargs = `{"more":-NaN}` }, fail: "--chat-template-kwargs", kind: inspect.Usage},
+		{name: "bodies with NaN", in: `{"x":[NaN,-Infinity],"prompt":"Block"}` + "\n" + `{"x":Infinity,"prompt":[5,6]}` + "\n", want: "[0,37,346]\n[5,6]\n"},
+		{name: "one on several lines", in: "{\"x\":\nNaN,\n\"prompt\":\"Block\"}\n", want: "[0,37,346]\n"},
+		{name: "what only looks like NaN", in: "\"Block\"\n" + `{"prompt":"sesame","x":1NaN}`, want: "[0,37,346]\n", fail: "line 2 ", kind: inspect.Failed},
+		{name: "NaN that an engine refuses", in: `{"prompt":"sesame","top_p":NaN}`, fail: "refuses", kind: inspect.Failed},
+		{name: "NaN among ids", in: `{"prompt":[5,NaN]}`, fail: "line 1 ", kind: inspect.Failed},
+		{name: "NaN for SGLang", set: func(c *Command) { c.Engine = "sglang" }, in: `{"prompt":"sesame","x":NaN}`, fail: "refuses", kind: inspect.Failed},
 		{name: "kwargs of no kind", set: func(c *Command) { c.Kwargs = `[1]` }, fail: "--chat-template-kwargs", kind: inspect.Usage},
 		{name: "no such template", set: func(c *Command) { c.ChatTemplate = "./none.jinja" }, fail: "none.jinja", kind: inspect.Usage},
 		{name: "no such zone", set: func(c *Command) { c.TimeZone = "Mars/Olympus" }, fail: "Mars/Olympus", kind: inspect.Usage},
@@ -156,6 +164,7 @@ func TestStream(t *testing.T) {
 func FuzzLine(f *testing.F) {
 	f.Add([]byte(`{"messages":[]}`))
 	f.Add([]byte(`"a\ud800"`))
+	f.Add([]byte(`{"prompt":"a","x":[NaN,-Infinity]}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		if len(bytes.TrimSpace(line)) > 0 {
 			for _, api := range APIs() {
