@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-var hasByteMasks = archsimd.X86.AVX512()
+var hasAVX512 = archsimd.X86.AVX512()
 
 // everyThird has a bit for each character of three bytes that starts in a block of 63.
 const everyThird = 0x1249249249249249
@@ -16,7 +16,7 @@ const everyThird = 0x1249249249249249
 // ideographs returns the end of the common ones from i on (see isCommon).
 func ideographs(s string, i int) int {
 	b := unsafe.Slice(unsafe.StringData(s), len(s))
-	for hasByteMasks && i+64 <= len(s) {
+	for hasAVX512 && i+64 <= len(s) {
 		n := ideographBytes((*[64]byte)(b[i:]))
 		if i += n; n < 63 {
 			return i
