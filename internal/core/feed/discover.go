@@ -16,6 +16,7 @@ import (
 // a Finding.
 func complete(spec pod.Spec, t told) (pod.Spec, []Finding) {
 	m := merge{pod: spec, told: t}
+	m.pod.Release = t.version
 	m.host, _, _ = net.SplitHostPort(spec.Address)
 	m.unanswered()
 	m.engine()

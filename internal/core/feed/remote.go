@@ -27,8 +27,9 @@ const (
 
 // TokenizerEndpoint is an engine, or a server of an engine's tokenizer.
 type TokenizerEndpoint struct {
-	URL    string // base: http://10.0.0.7:8000
-	Engine pod.Engine
+	URL     string // base: http://10.0.0.7:8000
+	Engine  pod.Engine
+	Release string // as it tells, "" = not known
 }
 
 // Errors of a RemoteTokenizer, besides those of package tokenizer.

@@ -46,6 +46,9 @@ type Spec struct {
 	// BlockSize is the tokens per KV block that the operator believes the engine
 	// has, 0 = not told. It counts until the events tell, and is held against them.
 	BlockSize int
+	// Release is the engine's version as it tells it ("0.32.0"), "" = not told. It is not
+	// configured.
+	Release string
 }
 
 // HasEvents reports whether a source of KV events is known.
