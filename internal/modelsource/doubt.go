@@ -2,7 +2,9 @@ package modelsource
 
 import (
 	"fmt"
+	"slices"
 
+	"github.com/eppctl/eppctl/internal/core/chat"
 	"github.com/eppctl/eppctl/internal/core/tokenizer/native"
 )
 
@@ -28,6 +30,19 @@ func (c *config) specialsDoubt(t *native.Tokenizer) string {
 		}
 	}
 	return ""
+}
+
+// otherVocabulary says that the engine encodes chats by another vocabulary than t, which
+// was read from the model's files; nil = by this one.
+func otherVocabulary(r *chat.Renderer, t *native.Tokenizer) error {
+	sample, want := r.Vocabulary()
+	if sample == "" {
+		return nil
+	}
+	if ids, err := t.Encode(sample, false); err != nil || !slices.Equal(ids, want) {
+		return &chat.Unrenderable{Reason: "the engine uses the Harmony encoding with a vocabulary of its own (o200k_harmony), which the model's files do not have"}
+	}
+	return nil
 }
 
 // addedDoubt names a token that the engine adds from added_tokens_decoder and t, read

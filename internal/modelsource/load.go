@@ -28,6 +28,8 @@ type Options struct {
 	Cache  int // bytes of earlier prompts that are remembered
 	// Now is the engine's time in its zone; nil = unknown.
 	Now func() time.Time
+	// Release is the engine's now; nil = unknown.
+	Release func() chat.Release
 	// Pieces keeps what ids stand for, for display.
 	Pieces bool
 }
@@ -51,8 +53,10 @@ type Identity struct {
 	Template   string // file that the chat template comes from; "option" = Options.Template or the file of it, "encoder MODE" = none, but code of ours
 	Override   string // SHA-256 of Options.TemplateFile, "" = none
 	NoChat     string // why chats are not rendered
-	Doubt      string // why these ids may not be the engine's
-	Took       time.Duration
+	// TokenizeDiffers: what the engine's /tokenize makes of a chat is not what it computes.
+	TokenizeDiffers bool
+	Doubt           string // why these ids may not be the engine's
+	Took            time.Duration
 }
 
 // Model is an encoder and what it was made of.
@@ -108,8 +112,12 @@ func (p *Place) Load(o Options) (*Model, error) {
 	eo.Doubt = id.Doubt
 	eo.SpecialsDoubt = c.specialsDoubt(eo.Tokenizer)
 	eo.Chat, eo.NoChat = chat.New(c.chat, chat.Options{
-		Engine: o.Engine, Model: c.model, Template: o.Template, ContentFormat: o.ContentFormat, Kwargs: o.Kwargs,
+		Engine: o.Engine, Model: c.model, Template: o.Template, ContentFormat: o.ContentFormat, Kwargs: o.Kwargs, Release: o.Release,
 	})
+	id.TokenizeDiffers = o.Engine == chat.VLLM && c.model.Harmony()
+	if eo.NoChat == nil {
+		eo.NoChat = otherVocabulary(eo.Chat, eo.Tokenizer)
+	}
 	if eo.NoChat != nil {
 		eo.Chat, id.NoChat = nil, eo.NoChat.Error()
 	} else if id.Template = eo.Chat.Encoder(); id.Template != "" {

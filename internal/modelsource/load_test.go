@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/eppctl/eppctl/internal/core/encode"
 	"github.com/eppctl/eppctl/internal/core/tokenizer"
@@ -98,6 +99,7 @@ func TestChoice(t *testing.T) {
 func TestOwnEncoders(t *testing.T) {
 	tiny := with(tinyFiles(t), map[string][]byte{"chat_template.jinja": []byte("{{ messages }}")})
 	sp, tekken := vocab(t, "mistral_instruct_v3.model"), vocab(t, "tekken_240911.json")
+	harmony := map[string][]byte{"tokenizer.json": testdata.Gunzip(t, filepath.Join(testdata.Dirs(t, "encoders")[0], "harmony_tokenizer.json.gz"))}
 	says := func(config string) map[string][]byte {
 		return with(tiny, map[string][]byte{"config.json": []byte(config)})
 	}
@@ -106,30 +108,31 @@ func TestOwnEncoders(t *testing.T) {
 		mode  string
 		why   string
 	}{
-		"gpt-oss, by its type":           {says(`{"model_type":"gpt_oss"}`), "", "Harmony"},
-		"gpt-oss, by its architecture":   {says(`{"architectures":["GptOssForCausalLM"]}`), "", "Harmony"},
-		"gpt-oss, whatever its mode":     {says(`{"model_type":"gpt_oss"}`), "hf", "Harmony"},
-		"Mistral, by the mode":           {says(`{"model_type":"mistral"}`), "mistral", "no tokenizer file"},
-		"Mistral, by tekken.json":        {with(tiny, map[string][]byte{"tekken.json": tekken}), "", "mistral-common"},
-		"Mistral, tekken.json alone":     {map[string][]byte{"tekken.json": tekken}, "", "mistral-common"},
-		"Mistral, its older file alone":  {map[string][]byte{"tokenizer.model.v3": sp}, "", "mistral-common"},
-		"Mistral, with a template":       {map[string][]byte{"tekken.json": tekken, "chat_template.jinja": []byte("{{ messages }}")}, "", "mistral-common"},
-		"DeepSeek V3.2":                  {says(`{"model_type":"deepseek_v32","architectures":["DeepseekV32ForCausalLM"]}`), "", ""},
-		"DeepSeek V3.2, by its type":     {says(`{"model_type":"deepseek_v32"}`), "", ""},
-		"DeepSeek V3.2, by the mode":     {says(`{"model_type":"deepseek_v3","architectures":["DeepseekV3ForCausalLM"]}`), "deepseek_v32", ""},
-		"DeepSeek V4":                    {says(`{"architectures":["DeepseekV4ForCausalLM"]}`), "auto", ""},
-		"DeepSeek V4, by its type":       {says(`{"model_type":"deepseek_v4"}`), "", ""},
-		"DeepSeek V4.1, by its type":     {says(`{"model_type":"deepseek_v41"}`), "", "DeepSeek's own encoder"},
-		"DeepSeek V4.1":                  {says(`{"architectures":["DeepseekV41ForCausalLM"]}`), "", "DeepSeek's own encoder"},
-		"Kimi K3":                        {says(`{"architectures":["KimiK3ForConditionalGeneration"]}`), "", "Kimi's own encoder"},
-		"Kimi K3, by its type":           {says(`{"model_type":"kimi_k3"}`), "", "Kimi's own encoder"},
-		"Kimi-Audio":                     {says(`{"architectures":["MoonshotKimiaForCausalLM"]}`), "", "Kimi-Audio"},
-		"a mode that nobody knows":       {tiny, "deepseek_v9", "not known here"},
-		"DeepSeek V3 is rendered":        {says(`{"model_type":"deepseek_v3","architectures":["DeepseekV3ForCausalLM"]}`), "", ""},
-		"DeepSeek V4 told to be is, too": {says(`{"architectures":["DeepseekV4ForCausalLM"]}`), "hf", ""},
+		"gpt-oss":                         {with(harmony, map[string][]byte{"config.json": []byte(`{"model_type":"gpt_oss","architectures":["GptOssForCausalLM"]}`)}), "", ""},
+		"gpt-oss, whatever its mode":      {with(harmony, map[string][]byte{"config.json": []byte(`{"model_type":"gpt_oss"}`)}), "hf", ""},
+		"gpt-oss, with another tokenizer": {says(`{"model_type":"gpt_oss"}`), "", "o200k_harmony"},
+		"gpt-oss, by its architecture":    {says(`{"architectures":["GptOssForCausalLM"]}`), "", "Harmony"},
+		"Mistral, by the mode":            {says(`{"model_type":"mistral"}`), "mistral", "no tokenizer file"},
+		"Mistral, by tekken.json":         {with(tiny, map[string][]byte{"tekken.json": tekken}), "", "mistral-common"},
+		"Mistral, tekken.json alone":      {map[string][]byte{"tekken.json": tekken}, "", "mistral-common"},
+		"Mistral, its older file alone":   {map[string][]byte{"tokenizer.model.v3": sp}, "", "mistral-common"},
+		"Mistral, with a template":        {map[string][]byte{"tekken.json": tekken, "chat_template.jinja": []byte("{{ messages }}")}, "", "mistral-common"},
+		"DeepSeek V3.2":                   {says(`{"model_type":"deepseek_v32","architectures":["DeepseekV32ForCausalLM"]}`), "", ""},
+		"DeepSeek V3.2, by its type":      {says(`{"model_type":"deepseek_v32"}`), "", ""},
+		"DeepSeek V3.2, by the mode":      {says(`{"model_type":"deepseek_v3","architectures":["DeepseekV3ForCausalLM"]}`), "deepseek_v32", ""},
+		"DeepSeek V4":                     {says(`{"architectures":["DeepseekV4ForCausalLM"]}`), "auto", ""},
+		"DeepSeek V4, by its type":        {says(`{"model_type":"deepseek_v4"}`), "", ""},
+		"DeepSeek V4.1, by its type":      {says(`{"model_type":"deepseek_v41"}`), "", "DeepSeek's own encoder"},
+		"DeepSeek V4.1":                   {says(`{"architectures":["DeepseekV41ForCausalLM"]}`), "", "DeepSeek's own encoder"},
+		"Kimi K3":                         {says(`{"architectures":["KimiK3ForConditionalGeneration"]}`), "", "Kimi's own encoder"},
+		"Kimi K3, by its type":            {says(`{"model_type":"kimi_k3"}`), "", "Kimi's own encoder"},
+		"Kimi-Audio":                      {says(`{"architectures":["MoonshotKimiaForCausalLM"]}`), "", "Kimi-Audio"},
+		"a mode that nobody knows":        {tiny, "deepseek_v9", "not known here"},
+		"DeepSeek V3 is rendered":         {says(`{"model_type":"deepseek_v3","architectures":["DeepseekV3ForCausalLM"]}`), "", ""},
+		"DeepSeek V4 told to be is, too":  {says(`{"architectures":["DeepseekV4ForCausalLM"]}`), "hf", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, err := folder(t, c.files).Load(Options{TokenizerMode: c.mode})
+			m, err := folder(t, c.files).Load(Options{TokenizerMode: c.mode, Now: time.Now})
 			if err != nil {
 				if c.why == "" || !strings.Contains(err.Error(), c.why) {
 					t.Error(err)
@@ -140,7 +143,7 @@ func TestOwnEncoders(t *testing.T) {
 				t.Errorf("why chats are not rendered: %q, want %q", m.Identity.NoChat, c.why)
 			}
 			kind, _, _ := strings.Cut(name, ",")
-			if own := map[string]string{"DeepSeek V3.2": "encoder deepseek_v32", "DeepSeek V4": "encoder deepseek_v4"}[kind]; own != "" && m.Identity.Template != own {
+			if own := map[string]string{"DeepSeek V3.2": "encoder deepseek_v32", "DeepSeek V4": "encoder deepseek_v4", "gpt-oss": "encoder harmony"}[kind]; own != "" && c.why == "" && m.Identity.Template != own {
 				t.Errorf("rendered by %q, want %q", m.Identity.Template, own)
 			}
 			body := []byte(`{"messages":[{"role":"user","content":"hello"}],"prompt":"hello"}`)

@@ -62,9 +62,9 @@ var autoTypes = map[string]string{
 	"kimi_k3":      "kimi_k3",
 }
 
-// harmony tells the models whose chats vLLM encodes in the Harmony format, whatever its
-// mode.
-func (m Model) harmony() bool {
+// Harmony tells the models whose chats vLLM encodes in the Harmony format, whatever its
+// mode. Its /tokenize does not: it renders the template (0.23.0 to 0.33.0).
+func (m Model) Harmony() bool {
 	return m.Type == "gpt_oss" || slices.Contains(m.Architectures, "GptOssForCausalLM")
 }
 
@@ -88,7 +88,7 @@ func (m Model) mode() string {
 // Bypass says why an engine does not render the model's chats from its Jinja
 // template, "" when it does. A template in the repository proves nothing.
 func (m Model) Bypass() string {
-	if m.harmony() {
+	if m.Harmony() {
 		return "the engine uses the Harmony encoding, not the template"
 	}
 	mode := m.mode()
@@ -118,8 +118,11 @@ var encoders = map[string]encoder{
 // encoder is the name of the one that stands for the engine's own code, "" = there is
 // none here.
 func (o Options) encoder() string {
+	if o.Engine == VLLM && o.Model.Type == "gpt_oss" {
+		return harmonyMode
+	}
 	mode := o.Model.mode()
-	if _, built := encoders[mode]; built && o.Engine == VLLM && !o.Model.harmony() {
+	if _, built := encoders[mode]; built && o.Engine == VLLM && !o.Model.Harmony() {
 		return mode
 	}
 	return ""

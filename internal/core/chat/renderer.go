@@ -29,6 +29,8 @@ type Options struct {
 	NoToolParser bool
 	// DisabledEffort is --anthropic-disabled-thinking-effort; "" is auto.
 	DisabledEffort string
+	// Release is the engine's now, where prompts differ by it; nil = not known.
+	Release func() Release
 }
 
 // Renderer renders the chats of one model as one engine does. It may be used by
@@ -136,7 +138,12 @@ type Prompt struct {
 	Exact int
 	// Special says that the engine encodes Text with the special tokens of the
 	// tokenizer around it, as vLLM does for /v1/responses alone.
-	Special  bool
+	Special bool
+	// Alone says that nothing is put around Text, whatever the body says.
+	Alone bool
+	// Apart are the places in Text, ascending, at which the engine encodes what stands
+	// before and behind each on its own.
+	Apart    []int
 	Warnings []Warning
 }
 
@@ -166,6 +173,12 @@ func (r *Renderer) RenderAPI(ctx context.Context, api API, body []byte, now time
 }
 
 func (r *Renderer) render(ctx context.Context, req *request, warnings []Warning, now time.Time) (*Prompt, error) {
+	if r.own == harmonyMode { // which has a parser of its own
+		if r.options.DropToolsOnNone && isText(req.choice, "none") {
+			req.tools = jinja2.None()
+		}
+		return r.harmony(req, now)
+	}
 	if r.options.NoToolParser && !req.unparsed && !req.tools.IsNone() && (req.choice.IsNone() || !isText(req.choice, "none")) {
 		return nil, rejected("a choice of tools without a parser for them")
 	}

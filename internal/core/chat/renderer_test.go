@@ -232,7 +232,7 @@ func TestServerOptions(t *testing.T) {
 func TestBypass(t *testing.T) {
 	arch := func(names ...string) Model { return Model{Architectures: names} }
 	for _, m := range []Model{
-		{Type: "gpt_oss"}, arch("GptOssForCausalLM"), {Type: "gpt_oss", TokenizerMode: "hf"}, {Type: "gpt_oss", TokenizerMode: "deepseek_v32"},
+		arch("GptOssForCausalLM"), {Type: "gpt_oss_next", Architectures: []string{"GptOssForCausalLM"}, TokenizerMode: "hf"},
 		{TokenizerMode: "mistral"}, {MistralFormat: true}, {TokenizerMode: "auto", MistralFormat: true}, {Type: "deepseek_v4", MistralFormat: true},
 		{TokenizerMode: "deepseek_v41"}, {Type: "deepseek_v41"}, arch("DeepseekV41ForCausalLM"), arch("Other", "DeepseekV41ForCausalLM"),
 		{Type: "deepseek_v3", Architectures: []string{"DeepseekV41ForCausalLM"}},
@@ -245,6 +245,7 @@ func TestBypass(t *testing.T) {
 		}
 	}
 	for own, models := range map[string][]Model{
+		"harmony":      {{Type: "gpt_oss"}, {Type: "gpt_oss", Architectures: []string{"GptOssForCausalLM"}, TokenizerMode: "hf"}, {Type: "gpt_oss", TokenizerMode: "deepseek_v32"}, {Type: "gpt_oss", MistralFormat: true}},
 		"deepseek_v32": {{TokenizerMode: "deepseek_v32"}, {Type: "deepseek_v32"}, arch("DeepseekV32ForCausalLM"), {Type: "deepseek_v3", Architectures: []string{"Other", "DeepseekV32ForCausalLM"}}},
 		"deepseek_v4":  {{TokenizerMode: "deepseek_v4"}, {Type: "deepseek_v4", TokenizerMode: "auto"}, arch("DeepseekV4ForCausalLM"), arch("DeepseekV4ForConditionalGeneration")},
 	} {

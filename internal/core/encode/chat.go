@@ -52,7 +52,10 @@ func (m *Model) chat(ctx context.Context, e *Encoding, api chat.API, body []byte
 	if !known {
 		text = text[:m.o.Tokenizer.Settled(text, p.Exact)]
 	}
-	special = special || p.Special
+	special = (special || p.Special) && !p.Alone
+	if len(p.Apart) > 0 {
+		return m.encodeApart(ctx, e, text, p.Apart)
+	}
 	if err := m.encode(ctx, e, text, special); err != nil || known {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -114,6 +115,23 @@ func (m *Model) encode(ctx context.Context, e *Encoding, text string, special bo
 	}
 	e.IDs, e.Reused, err = m.EncodeText(ctx, text, special)
 	return err
+}
+
+// encodeApart sets the ids of a text that the engine encodes in parts, which begin at its
+// start and at these places. Nothing is put around it.
+func (m *Model) encodeApart(ctx context.Context, e *Encoding, text string, at []int) error {
+	if len(text) > MaxPrompt {
+		return fmt.Errorf("%w: %d bytes, at most %d", native.ErrLong, len(text), MaxPrompt)
+	}
+	from := 0
+	for _, to := range append(slices.Clip(at), len(text)) {
+		ids, reused, err := m.EncodeText(ctx, text[from:to], false)
+		if err != nil {
+			return err
+		}
+		e.IDs, e.Reused, from = append(e.IDs, ids...), e.Reused+reused, to
+	}
+	return nil
 }
 
 // EncodeText returns the ids of a text, with what the post-processor adds or without.
