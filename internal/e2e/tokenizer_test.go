@@ -146,7 +146,7 @@ func TestRefusedNativelyIsAskedFor(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"model_type":"gpt_oss","architectures":["GptOssForCausalLM"]}`), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(`{"model_type":"kimi_k3","architectures":["KimiK3ForConditionalGeneration"]}`), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	s := start(t, setup{fleet: sim.FleetOptions{Engines: 3, Engine: sim.EngineOptions{Tokenizer: dir}}})

@@ -130,7 +130,7 @@ func TestEngineIsFollowed(t *testing.T) {
 	r := newChainRig(t, Model{}, nil)
 	table := pod.NewTable()
 	r.tokens.set = table.Snapshot
-	n := startNative("base", Tokenizer{Source: whole}, hub, r.engineOf(&Model{Name: "base"}), r.turn, r.tokens.log)
+	n := startNative("base", Tokenizer{Source: whole}, hub, r.engineOf(&Model{Name: "base"}), r.releaseOf(&Model{Name: "base"}), r.turn, r.tokens.log)
 	defer n.Close()
 	n.wait(t.Context())
 	before := n.current()

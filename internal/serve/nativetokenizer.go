@@ -28,7 +28,8 @@ const engineLook = time.Second
 type nativeTokenizer struct {
 	config  Tokenizer
 	from    func() (*modelsource.Settings, error)
-	engine  func() chat.Engine // whose chats, now
+	engine  func() chat.Engine  // whose chats, now
+	release func() chat.Release // of these engines, now
 	model   string
 	log     *slog.Logger
 	turn    chan struct{} // one loads at a time: that takes a processor for a second
@@ -54,10 +55,10 @@ type notReady struct {
 
 func (e *notReady) Error() string { return string(e.why) + ": " + e.detail }
 
-func startNative(model string, c Tokenizer, from func() (*modelsource.Settings, error), engine func() chat.Engine, turn chan struct{}, log *slog.Logger) *nativeTokenizer {
+func startNative(model string, c Tokenizer, from func() (*modelsource.Settings, error), engine func() chat.Engine, release func() chat.Release, turn chan struct{}, log *slog.Logger) *nativeTokenizer {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &nativeTokenizer{
-		config: c, from: from, engine: engine, model: model, log: log.With("model", model, "source", c.Source), turn: turn,
+		config: c, from: from, engine: engine, release: release, model: model, log: log.With("model", model, "source", c.Source), turn: turn,
 		settled: make(chan struct{}), cancel: cancel, done: make(chan struct{}),
 	}
 	n.state.Store(&nativeState{why: reason.Loading, detail: "the files are being read"})
@@ -107,6 +108,15 @@ func (n *nativeTokenizer) refuted() string {
 var against = map[encode.Standing]string{
 	encode.Refuted: "an engine makes other ids of a probe",
 	encode.Doubted: "engines announce other ids than requests were routed by",
+}
+
+// chatsDiffer says why an engine's /tokenize makes other ids of a chat than the engine
+// computes, "" = it does not, or the files are not read yet.
+func (n *nativeTokenizer) chatsDiffer() string {
+	if m := n.current(); m != nil && m.Identity.TokenizeDiffers {
+		return "the engine's /tokenize takes a Harmony chat for one of the template"
+	}
+	return ""
 }
 
 // Close ends the loading and watching, and waits for a load that is under way.
@@ -206,6 +216,7 @@ func (n *nativeTokenizer) load(ctx context.Context, engine chat.Engine) (*models
 	if err != nil {
 		return nil, err
 	}
+	o.Release = n.release
 	select { // behind Find: a hub that hangs holds up no other model
 	case n.turn <- struct{}{}:
 		defer func() { <-n.turn }()

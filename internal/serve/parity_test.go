@@ -101,16 +101,26 @@ type parityRig struct {
 
 func newParityRig(t *testing.T, engines ...*tokenizingEngine) *parityRig {
 	t.Helper()
+	f := newParityFleet(t)
+	for i, e := range engines {
+		if _, err := f.Pods.Add(pod.Spec{Name: fmt.Sprint("pod-", i), Address: e.addr.String(), Model: "base", Engine: pod.EngineVLLM}, e.addr); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return parityRigOf(newChainRig(t, Model{Tokenizer: Tokenizer{Source: modelFolder(t, nil)}}, nil), f)
+}
+
+func newParityFleet(t *testing.T) *view.Fleet {
+	t.Helper()
 	c, err := LoadConfig("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &parityRig{chainRig: newChainRig(t, Model{Tokenizer: Tokenizer{Source: modelFolder(t, nil)}}, nil), fleet: newFleet(c)}
-	for i, e := range engines {
-		if _, err := r.fleet.Pods.Add(pod.Spec{Name: fmt.Sprint("pod-", i), Address: e.addr.String(), Model: "base", Engine: pod.EngineVLLM}, e.addr); err != nil {
-			t.Fatal(err)
-		}
-	}
+	return newFleet(c)
+}
+
+func parityRigOf(chain *chainRig, f *view.Fleet) *parityRig {
+	r := &parityRig{chainRig: chain, fleet: f}
 	r.clock.Store(time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC).UnixNano())
 	r.check = newParityCheck(r.tokens, r.fleet, r.met, slog.New(slog.NewTextHandler(&r.log, nil)), r.clock.Load)
 	r.check.pauses.question = 0

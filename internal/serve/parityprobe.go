@@ -93,7 +93,7 @@ func (c *parityCheck) round(ctx context.Context, m *modelsource.Model, model str
 			r.skipped++ // not claimed either
 			continue
 		}
-		theirs, err := c.ask(ctx, clients, text)
+		theirs, err := c.ask(ctx, knowing(clients, m, p.Shape), text)
 		switch {
 		case ctx.Err() != nil:
 			return r
@@ -131,6 +131,15 @@ func (c *parityCheck) clients(e asked) (list []*feed.RemoteTokenizer) {
 		list = append(list, feed.NewRenderClient(c.http, one))
 	}
 	return append(list, feed.NewTokenizeClient(c.http, one))
+}
+
+// knowing are the ways by which an engine tells what it computes for a request of a shape:
+// of a Harmony chat its /tokenize does not, and vLLM, which makes them, has another one.
+func knowing(clients []*feed.RemoteTokenizer, m *modelsource.Model, shape tokenizer.Shape) []*feed.RemoteTokenizer {
+	if !m.Identity.TokenizeDiffers || !shape.IsChat() {
+		return clients
+	}
+	return slices.DeleteFunc(slices.Clone(clients), func(x *feed.RemoteTokenizer) bool { return x.Name() == byTokenize })
 }
 
 // errDoubtful is of ids that the engine's own interface may not have right.

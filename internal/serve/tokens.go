@@ -93,7 +93,7 @@ func ofPods(set *pod.Set, base string) (list []feed.TokenizerEndpoint) {
 			return nil
 		case base != "" && p.Spec.Model != "" && p.Spec.Model != base:
 		default:
-			list = append(list, feed.TokenizerEndpoint{URL: "http://" + p.Target, Engine: p.Spec.Engine})
+			list = append(list, feed.TokenizerEndpoint{URL: "http://" + p.Target, Engine: p.Spec.Engine, Release: p.Spec.Release})
 		}
 	}
 	return list
@@ -154,6 +154,9 @@ func (t *tokens) link(m *Model, name string) (l prompt.Link, ok bool) {
 		}
 	case byTokenize:
 		l = prompt.Link{Provider: t.tokenize, Deadline: within(m.Tokenize.Timeout, t.limits.TokenizeTimeout)}
+		if chats != byTokenize && m.Tokenizer.Loads() {
+			l.ChatsDiffer = t.native(m).chatsDiffer
+		}
 	}
 	return l, true
 }
@@ -167,7 +170,7 @@ func (t *tokens) native(m *Model) *nativeTokenizer {
 	if old != nil {
 		old.Close()
 	}
-	n := startNative(m.Name, m.Tokenizer, hub, t.engineOf(m), t.turn, t.log)
+	n := startNative(m.Name, m.Tokenizer, hub, t.engineOf(m), t.releaseOf(m), t.turn, t.log)
 	t.natives[m.Name] = n
 	return n
 }
@@ -189,6 +192,22 @@ func (t *tokens) engineOf(m *Model) func() chat.Engine {
 			return chat.VLLM
 		}
 		return chat.SGLang
+	}
+}
+
+// releaseOf says of which release the engines of a model's pods are, as far as prompts
+// differ by it: the zero Release while one does not tell, or they differ.
+func (t *tokens) releaseOf(m *Model) func() chat.Release {
+	name := m.Name
+	return func() (all chat.Release) {
+		for i, e := range ofPods(t.set(), name) {
+			r := chat.ParseRelease(e.Release)
+			if i > 0 && r != all || r == (chat.Release{}) {
+				return chat.Release{}
+			}
+			all = r
+		}
+		return all
 	}
 }
 

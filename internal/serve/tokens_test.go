@@ -113,6 +113,12 @@ type chainRig struct {
 
 func newChainRig(t *testing.T, m Model, limits func(*Limits)) *chainRig {
 	t.Helper()
+	return newChainRigOver(t, pod.NewTable().Snapshot, m, limits)
+}
+
+// newChainRigOver is newChainRig with pods.
+func newChainRigOver(t *testing.T, pods func() *pod.Set, m Model, limits func(*Limits)) *chainRig {
+	t.Helper()
 	c, err := LoadConfig("")
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +130,7 @@ func newChainRig(t *testing.T, m Model, limits func(*Limits)) *chainRig {
 		limits(&c.Limits)
 	}
 	r := &chainRig{t: t, met: newMetrics()}
-	r.tokens = newTokens(nil, pod.NewTable().Snapshot, func() *rules { return r.rules }, c.Limits, r.met, slog.New(slog.NewTextHandler(&r.log, nil)))
+	r.tokens = newTokens(nil, pods, func() *rules { return r.rules }, c.Limits, r.met, slog.New(slog.NewTextHandler(&r.log, nil)))
 	t.Cleanup(r.close)
 	r.rules = newRules(c, r.chain)
 	r.settle(time.Minute)
@@ -167,7 +173,8 @@ const (
 func TestProviders(t *testing.T) {
 	whole := modelFolder(t, nil)
 	odd := modelFolder(t, map[string]func(string) string{"tokenizer.json": swap(`"normalizer":null`, `"normalizer": {"type": "Martian"}`)})
-	harmony := modelFolder(t, map[string]func(string) string{"config.json": func(string) string {
+	harmony := harmonyFolder(t)
+	martian := modelFolder(t, map[string]func(string) string{"config.json": func(string) string {
 		return `{"model_type":"gpt_oss","architectures":["GptOssForCausalLM"]}`
 	}})
 	deepseek := modelFolder(t, map[string]func(string) string{"config.json": func(string) string { return `{"architectures":["DeepseekV41ForCausalLM"]}` }})
@@ -203,9 +210,14 @@ func TestProviders(t *testing.T) {
 		{"TK-09 unknown normalizer", Tokenizer{Source: odd}, offers, "render: " + broken, "render: " + broken, ""},
 		{"TK-14 another hash", Tokenizer{Source: whole, SHA256: strings.Repeat("0", 64)}, offers, "render: " + broken, "render: " + broken, ""},
 		{"no such folder", Tokenizer{Source: "/nowhere"}, only("/tokenize"), "tokenize: " + broken + ", " + noRender, "tokenize: " + broken + ", " + noRender, ""},
-		{"TK-35 gpt-oss, no render", Tokenizer{Source: harmony}, nil, ": " + unused + ", " + noRender + ", " + noTokenize, natively, reason.TemplateUnused},
-		{"gpt-oss, render", Tokenizer{Source: harmony}, offers, "render: " + unused, natively, ""},
-		{"gpt-oss by template is refused", Tokenizer{Source: harmony, Chat: "native"}, offers, "render: " + unused, natively, ""},
+		{"TK-35 gpt-oss, no render", Tokenizer{Source: martian}, only("/tokenize"), ": " + unused + ", " + noRender + ", tokenize template-not-used", natively, reason.TemplateUnused},
+		{"gpt-oss of another vocabulary, render", Tokenizer{Source: martian}, offers, "render: " + unused, natively, ""},
+		{"gpt-oss by template is refused", Tokenizer{Source: martian, Chat: "native"}, offers, "render: " + unused, natively, ""},
+		{"gpt-oss by an encoder of ours", Tokenizer{Source: harmony, TimeZone: "UTC"}, offers, natively, natively, ""},
+		{"gpt-oss with --tokenizer-mode hf", Tokenizer{Source: harmony, TimeZone: "UTC", Chat: "native"}, nil, natively, natively, ""},
+		{"gpt-oss, time zone not known", Tokenizer{Source: harmony}, offers, "render: native request-not-renderable", natively, ""},
+		{"gpt-oss of SGLang", Tokenizer{Source: harmony, TimeZone: "UTC", Engine: "sglang"}, only("/tokenize"), "tokenize: " + unused + ", " + noRender, natively, ""},
+		{"gpt-oss, chats by tokenize", Tokenizer{Source: harmony, TimeZone: "UTC", Chat: "tokenize"}, offers, "tokenize: " + unused + ", render template-not-used", natively, ""},
 		{"DeepSeek V4.1", Tokenizer{Source: deepseek}, offers, "render: " + unused, natively, ""},
 		{"DeepSeek V4.1 with --tokenizer-mode hf", Tokenizer{Source: deepseek, Chat: "native"}, offers, natively, natively, ""},
 		{"DeepSeek V4.1, no render", Tokenizer{Source: deepseek}, only("/tokenize"), "tokenize: " + unused + ", " + noRender, natively, ""},
@@ -438,10 +450,10 @@ func TestHungHubHoldsUpNobody(t *testing.T) {
 	}
 	engine := func() chat.Engine { return chat.VLLM }
 	turn, log := make(chan struct{}, 1), slog.New(slog.DiscardHandler)
-	hung := startNative("hung", Tokenizer{Source: "acme/tiny"}, from, engine, turn, log)
+	hung := startNative("hung", Tokenizer{Source: "acme/tiny"}, from, engine, nil, turn, log)
 	t.Cleanup(hung.Close)
 	<-asked
-	local := startNative("local", Tokenizer{Source: modelFolder(t, nil)}, from, engine, turn, log)
+	local := startNative("local", Tokenizer{Source: modelFolder(t, nil)}, from, engine, nil, turn, log)
 	t.Cleanup(local.Close)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // the hub is waited for longer
 	defer cancel()

@@ -20,6 +20,9 @@ type Link struct {
 	Computes bool
 	// ChatsElsewhere, if set, is why the provider is asked for completions alone.
 	ChatsElsewhere reason.Code
+	// ChatsDiffer, if set, says why the provider's ids of chats are not the engine's, "" =
+	// they may be: else it is not asked about them.
+	ChatsDiffer func() string
 	// Refuted, if set, says what was found against the provider's ids, "" = nothing: it
 	// is then asked behind all others, which may take Grace together; 0 = as long as the
 	// caller's context lasts.
@@ -72,6 +75,9 @@ var errNoIDs = errors.New("provider gave no token ids")
 // errRefuted is what Fallback hears of a provider that others are asked before.
 var errRefuted = errors.New("its ids are not the engine's")
 
+// errDiffers is what Fallback hears of a provider that is not asked about chats.
+var errDiffers = errors.New("its ids of chats are not the engine's")
+
 // errBusy is of a provider that was not asked for want of a processor in time.
 var errBusy = fmt.Errorf("no processor was free: %w", context.DeadlineExceeded)
 
@@ -108,6 +114,10 @@ func (c *Chain) first(ctx context.Context, r *Request, text tokenizer.Text, ente
 		l := &c.Links[i]
 		if l.ChatsElsewhere != "" && r.Shape.IsChat() {
 			a.Tried = append(a.Tried, Attempt{l.Provider.Name(), l.ChatsElsewhere, "configured"})
+			continue
+		}
+		if detail := l.differs(r); detail != "" {
+			c.failed(a, l, reason.TemplateUnused, detail, errDiffers)
 			continue
 		}
 		if detail := l.refuted(); detail != "" && refuted == nil && len(c.Links) > 1 {
@@ -150,6 +160,13 @@ func (c *Chain) failed(a *Answer, l *Link, why reason.Code, detail string, err e
 	if c.Fallback != nil {
 		c.Fallback(l.Provider.Name(), why, err)
 	}
+}
+
+func (l *Link) differs(r *Request) string {
+	if l.ChatsDiffer == nil || !r.Shape.IsChat() {
+		return ""
+	}
+	return l.ChatsDiffer()
 }
 
 func (l *Link) refuted() string {
