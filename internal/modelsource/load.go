@@ -27,7 +27,8 @@ type Options struct {
 	SHA256 string
 	Cache  int // bytes of earlier prompts that are remembered
 	// Now is the engine's time in its zone; nil = unknown.
-	Now func() time.Time
+	Now       func() time.Time
+	StartDate string // VLLM_SYSTEM_START_DATE; "" = it is not set
 	// Release is the engine's now; nil = unknown.
 	Release func() chat.Release
 	// Pieces keeps what ids stand for, for display.
@@ -112,7 +113,7 @@ func (p *Place) Load(o Options) (*Model, error) {
 	eo.Doubt = id.Doubt
 	eo.SpecialsDoubt = c.specialsDoubt(eo.Tokenizer)
 	eo.Chat, eo.NoChat = chat.New(c.chat, chat.Options{
-		Engine: o.Engine, Model: c.model, Template: o.Template, ContentFormat: o.ContentFormat, Kwargs: o.Kwargs, Release: o.Release,
+		Engine: o.Engine, Model: c.model, Template: o.Template, ContentFormat: o.ContentFormat, Kwargs: o.Kwargs, Release: o.Release, StartDate: o.StartDate,
 	})
 	id.TokenizeDiffers = o.Engine == chat.VLLM && c.model.Harmony()
 	if eo.NoChat == nil {

@@ -31,6 +31,7 @@ type Tokenizer struct {
 	Kwargs        jsonObject `yaml:"chat_template_kwargs"` // --default-chat-template-kwargs
 	ContentFormat string     `yaml:"content_format"`       // --chat-template-content-format
 	TimeZone      string     `yaml:"time_zone"`            // of its clock, "" = not known
+	StartDate     string     `yaml:"start_date"`           // VLLM_SYSTEM_START_DATE, "" = it is not set
 
 	// Generate: pods are asked about parity's probes by requests that they compute; "" = off.
 	Generate onOff `yaml:"parity_generate"`
@@ -94,6 +95,9 @@ func (t *Tokenizer) Loads() bool {
 
 var hash = regexp.MustCompile(`^[0-9A-Fa-f]{64}$`)
 
+// startDate: vLLM prints whatever it is, and people put a date there.
+var startDate = regexp.MustCompile(`^[\x20-\x7e]{0,64}$`)
+
 // tokenizer checks one model's section.
 func (d *decoder) tokenizer(key string, t *Tokenizer) {
 	d.oneOf(key+".chat", t.Chat, "auto", byNative, byRender, byTokenize)
@@ -101,6 +105,9 @@ func (d *decoder) tokenizer(key string, t *Tokenizer) {
 	d.oneOf(key+".content_format", t.ContentFormat, chat.FormatNames()...)
 	if _, err := time.LoadLocation(t.TimeZone); err != nil {
 		d.bad(key+".time_zone", fmt.Sprintf("found %q", clip(t.TimeZone)), "a name of the IANA database such as Europe/Berlin, UTC, or Local for that of this process", "")
+	}
+	if !startDate.MatchString(t.StartDate) {
+		d.bad(key+".start_date", fmt.Sprintf("found %q", clip(t.StartDate)), "what VLLM_SYSTEM_START_DATE is set to, such as 2026-01-31: up to 64 printable characters", "")
 	}
 	if t.SHA256 != "" && !hash.MatchString(t.SHA256) {
 		d.bad(key+".sha256", fmt.Sprintf("found %q", clip(t.SHA256)), "64 hexadecimal digits, as sha256sum prints them", "")
@@ -128,7 +135,7 @@ func (d *decoder) source(key string, t *Tokenizer) {
 	if t.Source == "" {
 		for sub, v := range map[string]string{
 			"revision": t.Revision, "sha256": t.SHA256, "mode": t.Mode,
-			"chat_template": t.ChatTemplate, "content_format": t.ContentFormat, "time_zone": t.TimeZone, "chat_template_kwargs": string(t.Kwargs),
+			"chat_template": t.ChatTemplate, "content_format": t.ContentFormat, "time_zone": t.TimeZone, "start_date": t.StartDate, "chat_template_kwargs": string(t.Kwargs),
 		} {
 			if v != "" {
 				d.bad(key+"."+sub, fmt.Sprintf("found %q without a source", clip(v)), "source too: a folder, or a name on the hub", "")

@@ -155,6 +155,7 @@ func TestEngineSettingsOfFile(t *testing.T) {
 	c, err := load(`    chat_template: /etc/chat.jinja
     content_format: openai
     time_zone: Europe/Berlin
+    start_date: 2026-01-31
     chat_template_kwargs:
       enable_thinking: false
       "b": [1, 2.0, "x\n", null, {c: -3}]
@@ -167,12 +168,13 @@ func TestEngineSettingsOfFile(t *testing.T) {
 	if want := `{"enable_thinking":false,"b":[1,2.0,"x\n",null,{"c":-3}],"a":"yes please"}`; string(got.Kwargs) != want {
 		t.Errorf("got %s, want %s", got.Kwargs, want)
 	}
-	if got.ChatTemplate != "/etc/chat.jinja" || got.ContentFormat != "openai" || got.TimeZone != "Europe/Berlin" {
+	if got.ChatTemplate != "/etc/chat.jinja" || got.ContentFormat != "openai" || got.TimeZone != "Europe/Berlin" || got.StartDate != "2026-01-31" {
 		t.Errorf("%+v", got)
 	}
 	for section, want := range map[string]string{
 		"    content_format: parts\n":                          `:7:`,
 		"    time_zone: Mars/Olympus\n":                        `IANA`,
+		"    start_date: \"a\\nb\"\n":                          `VLLM_SYSTEM_START_DATE`,
 		"    chat_template_kwargs: '{}'\n":                     `a section of names and values`,
 		"    chat_template_kwargs: [1]\n":                      `a section of names and values`,
 		"    chat_template_kwargs:\n      a: .inf\n":           `chat_template_kwargs.a`,
@@ -182,7 +184,7 @@ func TestEngineSettingsOfFile(t *testing.T) {
 			t.Errorf("%s: %v", section, err)
 		}
 	}
-	for _, key := range []string{"chat_template: /a", "content_format: auto", "time_zone: UTC", "chat_template_kwargs: {a: 1}"} {
+	for _, key := range []string{"chat_template: /a", "content_format: auto", "time_zone: UTC", "start_date: 2026-01-31", "chat_template_kwargs: {a: 1}"} {
 		text := "models:\n- name: m\n  tokenizer:\n    " + key + "\n"
 		if _, err := LoadConfig(writeText(t, filepath.Join(t.TempDir(), "eppctl.yaml"), text)); err == nil || !strings.Contains(err.Error(), "without a source") {
 			t.Errorf("%s: %v", key, err)

@@ -132,6 +132,9 @@ func TestHarmonyParity(t *testing.T) {
 	if p := r.check.of("base"); p.State != passed || p.Skipped != 5 || e.chats.Load() != 0 {
 		t.Errorf("no render: %+v, /tokenize was asked about %d chats", p, e.chats.Load())
 	}
+	if talk, text := r.ask(chatPath, hello).Status, r.ask(completionPath, helloText).Status; talk != tokenizer.Unverified || text != tokenizer.Exact {
+		t.Errorf("no render: chats %v, texts %v", talk, text)
+	}
 }
 
 // TestReleaseOfPods: prompts that differ by the engine's release are made only where all

@@ -230,7 +230,7 @@ func (n *nativeTokenizer) load(ctx context.Context, engine chat.Engine) (*models
 func (t *Tokenizer) Options(engine chat.Engine) (modelsource.Options, error) {
 	o := modelsource.Options{
 		Engine: engine, SHA256: t.SHA256, TokenizerMode: t.Mode, Cache: int(t.Cache),
-		TemplateFile: t.ChatTemplate, ContentFormat: chat.FormatOf(t.ContentFormat),
+		TemplateFile: t.ChatTemplate, ContentFormat: chat.FormatOf(t.ContentFormat), StartDate: t.StartDate,
 	}
 	if t.Kwargs != "" {
 		o.Kwargs = []byte(t.Kwargs)

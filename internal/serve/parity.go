@@ -209,7 +209,7 @@ func (c *parityCheck) show(model string, p *modelParity) {
 	next := p.state(c.now())
 	was := p.shown
 	p.shown = next
-	p.of.SetStanding(standing(&next))
+	p.of.SetStanding(p.standing(&next))
 	if was.State == next.State && was.Why == next.Why {
 		return
 	}
@@ -224,17 +224,30 @@ func (c *parityCheck) show(model string, p *modelParity) {
 	}
 }
 
-// standing is what a state means for the model's tokenizer.
-func standing(p *view.Parity) encode.Standing {
+// standing is what a state means for the model's tokenizer. Of chats that an engine's
+// /tokenize knows nothing of, one that has nothing else to ask proves nothing.
+func (p *modelParity) standing(x *view.Parity) encode.Standing {
 	switch {
-	case p.State == passed:
+	case x.State == passed && p.of.Identity.TokenizeDiffers && !p.comparedChats():
+		return encode.ProvenTexts
+	case x.State == passed:
 		return encode.Proven
-	case p.State == failed && p.Why == string(reason.ParityEvents):
+	case x.State == failed && x.Why == string(reason.ParityEvents):
 		return encode.Doubted
-	case p.State == failed:
+	case x.State == failed:
 		return encode.Refuted
 	}
 	return encode.Untested
+}
+
+// comparedChats reports whether chats have been, by any engine.
+func (p *modelParity) comparedChats() bool {
+	for _, r := range p.rounds {
+		if r.chats > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // words of view.Parity.State.

@@ -31,6 +31,7 @@ type asked struct {
 type parityRound struct {
 	engine                      string // its name
 	compared, differed, skipped int
+	chats                       int // of those compared
 	first                       *parity.Difference
 	why                         reason.Code // nothing was compared
 	detail                      string
@@ -106,6 +107,9 @@ func (c *parityCheck) round(ctx context.Context, m *modelsource.Model, model str
 			return &parityRound{why: reason.ParityFailing, detail: err.Error()}
 		}
 		r.compared++
+		if p.Shape.IsChat() {
+			r.chats++
+		}
 		if d := parity.Compare(p.Name, ours.IDs, theirs); d != nil {
 			if r.differed++; r.first == nil {
 				r.first = d

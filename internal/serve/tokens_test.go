@@ -215,6 +215,7 @@ func TestProviders(t *testing.T) {
 		{"gpt-oss by template is refused", Tokenizer{Source: martian, Chat: "native"}, offers, "render: " + unused, natively, ""},
 		{"gpt-oss by an encoder of ours", Tokenizer{Source: harmony, TimeZone: "UTC"}, offers, natively, natively, ""},
 		{"gpt-oss with --tokenizer-mode hf", Tokenizer{Source: harmony, TimeZone: "UTC", Chat: "native"}, nil, natively, natively, ""},
+		{"gpt-oss, its date pinned", Tokenizer{Source: harmony, StartDate: "2025-06-28"}, offers, natively, natively, ""},
 		{"gpt-oss, time zone not known", Tokenizer{Source: harmony}, offers, "render: native request-not-renderable", natively, ""},
 		{"gpt-oss of SGLang", Tokenizer{Source: harmony, TimeZone: "UTC", Engine: "sglang"}, only("/tokenize"), "tokenize: " + unused + ", " + noRender, natively, ""},
 		{"gpt-oss, chats by tokenize", Tokenizer{Source: harmony, TimeZone: "UTC", Chat: "tokenize"}, offers, "tokenize: " + unused + ", render template-not-used", natively, ""},

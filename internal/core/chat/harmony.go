@@ -31,15 +31,19 @@ func (r *Renderer) harmony(req *request, now time.Time) (*Prompt, error) {
 	if release != (Release{}) && (release.Before(0, 23) || !release.Before(0, 34)) {
 		return nil, unrenderable("what this release of the engine makes of a Harmony chat is not known")
 	}
-	if now.IsZero() {
-		return nil, unrenderable("the prompt has the engine's date, whose time zone is not known")
+	date := r.options.StartDate
+	if date == "" {
+		if now.IsZero() {
+			return nil, unrenderable("the prompt has the engine's date, whose time zone is not known")
+		}
+		date = now.Format(time.DateOnly)
 	}
 	h := harmonyChat{release: release}
 	if err := h.read(req.messages); err != nil {
 		return nil, err
 	}
 	var b harmonyText
-	if err := h.preamble(&b, req, now.Format(time.DateOnly)); err != nil {
+	if err := h.preamble(&b, req, date); err != nil {
 		return nil, err
 	}
 	h.dropThoughts()
@@ -67,7 +71,7 @@ func (r *Renderer) harmonyPrompt(b *harmonyText, req *request, now time.Time) (*
 	if reasoningMissing(req.messages, text) {
 		p.warn(ReasoningLeftOut)
 	}
-	if now.Add(-nearMidnight).Day() != now.Add(nearMidnight).Day() {
+	if r.options.StartDate == "" && now.Add(-nearMidnight).Day() != now.Add(nearMidnight).Day() {
 		p.warn(DateInPrompt)
 	}
 	return &Prompt{Text: text, Exact: len(text), Apart: b.apart, Alone: true, Warnings: p.warnings}, nil

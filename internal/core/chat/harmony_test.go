@@ -203,6 +203,21 @@ func TestHarmonyDate(t *testing.T) {
 	}
 }
 
+// TestHarmonyStartDate: a date that the engine was told needs no clock, and is never
+// doubtful.
+func TestHarmonyStartDate(t *testing.T) {
+	r, err := New(Files{}, Options{Model: Model{Type: "gpt_oss"}, StartDate: "2025-06-28"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, now := range []time.Time{{}, noon, noon.Add(12 * time.Hour)} {
+		p, err := r.Render(t.Context(), []byte(`{"messages":[{"role":"user","content":"q"}]}`), now)
+		if err != nil || !strings.Contains(p.Text, "\nCurrent date: 2025-06-28\n") || len(p.Warnings) > 0 {
+			t.Errorf("%v: %+v, %v", now, p, err)
+		}
+	}
+}
+
 // TestRelease: releases as engines tell them.
 func TestRelease(t *testing.T) {
 	for s, want := range map[string]Release{

@@ -29,6 +29,9 @@ type Options struct {
 	NoToolParser bool
 	// DisabledEffort is --anthropic-disabled-thinking-effort; "" is auto.
 	DisabledEffort string
+	// StartDate is VLLM_SYSTEM_START_DATE, which stands in Harmony prompts in the stead of
+	// the day's date; "" = it is not set.
+	StartDate string
 	// Release is the engine's now, where prompts differ by it; nil = not known.
 	Release func() Release
 }

@@ -151,10 +151,11 @@ type Standing uint32
 
 // The standings.
 const (
-	Untested Standing = iota
-	Proven            // an engine makes the same
-	Doubted           // engines announce other ids than requests were routed by
-	Refuted           // an engine makes others
+	Untested    Standing = iota
+	Proven               // an engine makes the same
+	ProvenTexts          // of texts; chats were not compared
+	Doubted              // engines announce other ids than requests were routed by
+	Refuted              // an engine makes others
 )
 
 // SetStanding tells what was found. Until a model is proven Tokenize claims nothing.
@@ -171,7 +172,7 @@ func (m *Model) Tokenize(ctx context.Context, t tokenizer.Text) (tokenizer.Resul
 		return tokenizer.Result{}, fmt.Errorf("native: %w", err)
 	}
 	r := tokenizer.Result{IDs: e.IDs, Status: tokenizer.Unverified, Cut: e.Cut, Doubtful: len(e.Doubts) > 0}
-	if m.Standing() == Proven && !r.Doubtful {
+	if s := m.Standing(); !r.Doubtful && (s == Proven || s == ProvenTexts && !t.Shape.IsChat()) {
 		r.Status = tokenizer.Exact
 	}
 	return r, nil
