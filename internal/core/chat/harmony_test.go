@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -155,6 +156,7 @@ func TestHarmonyLeft(t *testing.T) {
 		"many digits":              {newest, tool(`{"type":"object","properties":{"a":{"default":0.1234567890123456}}}`), "digits"},
 		"an exponent":              {newest, tool(`{"type":"object","properties":{"a":{"default":[1e16]}}}`), "digits"},
 		"beyond 64 bits":           {newest, tool(`{"type":"object","properties":{"a":{"default":18446744073709551616}}}`), "64 bits"},
+		"much in the depth":        {newest, tool(strings.Repeat(`{"type":"object","properties":{"a":`, 80) + `{"type":"object","properties":{` + manyProperties(40_000) + `}}` + strings.Repeat(`}}`, 80)), "too long"},
 		"nested deep":              {newest, tool(strings.Repeat(`{"type":"array","items":`, 100) + `{}` + strings.Repeat(`}`, 100)), "deep"},
 	} {
 		_, err := harmonyOf(t, c.release).Render(t.Context(), []byte(c.body), noon)
@@ -177,6 +179,15 @@ func TestHarmonyLeft(t *testing.T) {
 	if _, err := harmonyOf(t, Release{}).Render(t.Context(), []byte(ask("")), noon); err != nil {
 		t.Errorf("a chat that all releases encode alike: %v", err)
 	}
+}
+
+// manyProperties are as many properties of an object.
+func manyProperties(n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf(`"p%d":{}`, i)
+	}
+	return strings.Join(list, ",")
 }
 
 // TestHarmonyDate: the date is the engine's, and doubtful only where two clocks may not

@@ -11,14 +11,25 @@ import (
 // whole conversation, of which a schema's first is the tenth.
 const schemaDepth = 90
 
+// maxSchemas is how long all declarations of functions may be, in bytes: as long as the
+// longest prompt that is encoded. What is deep in a schema has several hundred blanks
+// before it, so that a body alone does not bound them.
+const maxSchemas = 8 << 20
+
 // schemaWriter writes JSON schemas as TypeScript, as openai-harmony does
 // (json_schema_to_typescript, 0.0.8; oss-harmony 0.0.11 writes the same).
-type schemaWriter struct{ b bytes.Buffer }
+type schemaWriter struct {
+	b    bytes.Buffer
+	used int // by the functions before
+}
 
 // schema writes the type that a schema stands for.
 func (w *schemaWriter) schema(v jinja2.Value, depth int, indent string) error {
 	if depth > schemaDepth {
 		return unrenderable("the parameters of a function are nested too deep")
+	}
+	if w.used+w.b.Len() > maxSchemas {
+		return unrenderable("the declarations of functions are too long")
 	}
 	if variants := member(v, "oneOf"); variants.IsList() {
 		return w.variants(variants.AsList().Items, depth, indent)

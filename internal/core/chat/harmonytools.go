@@ -10,6 +10,7 @@ import (
 // (openai-harmony, template_tools_section). vLLM 0.23.0 fails for one without a description.
 func harmonyTools(tools []jinja2.Value, release Release) (string, error) {
 	lines := []string{"# Tools\n\n## functions\n", "namespace functions {\n"}
+	used := 0
 	for _, tool := range tools {
 		f := member(tool, "function")
 		if member(f, "description").IsNone() && release != (Release{}) && release.Before(0, 24) {
@@ -23,13 +24,14 @@ func harmonyTools(tools []jinja2.Value, release Release) (string, error) {
 			lines = append(lines, "type "+text(f, "name")+" = () => any;\n")
 			continue
 		}
-		w := schemaWriter{}
+		w := schemaWriter{used: used}
 		w.b.WriteString("type " + text(f, "name") + " = (_: ")
 		if err := w.schema(parameters, 0, ""); err != nil {
 			return "", err
 		}
 		w.b.WriteString(") => any;\n")
 		lines = append(lines, w.b.String())
+		used += w.b.Len()
 	}
 	return strings.Join(append(lines, "} // namespace functions"), "\n"), nil
 }
