@@ -129,7 +129,7 @@ bench-tokenizer: ## the native tokenizer beside HF tokenizers and fastokens, int
 
 test-tokenizer-fetched: ## the tokenizer's tests over vocabularies that may not be committed too
 	@set -e; data=$$(scripts/tokenizer-data.sh models); export PYTHONPATH=$$(scripts/tokenizers.sh); \
-	TOKENIZER_MODELS=$$data/models go test -timeout 60m ./internal/core/tokenizer/... ./internal/core/encode ./internal/modelsource
+	export TOKENIZER_MODELS=$$data/models; go test -timeout 60m ./internal/core/tokenizer/...; go test -run TestHarmonyIDs ./internal/core/encode
 
 .PHONY: recordings
 recordings: build ## drive explain, top and tap beside the demo, into docs/img: recordings and pictures
