@@ -73,6 +73,7 @@ LONGEST := ./cmd/eppctl ./internal/e2e ./internal/core/tokenizer/native ./intern
 test: ## everything, end to end through a real Envoy and a real libzmq included
 	@$(WITH_PROGRAMS) $(WITH_DEPS) go test $(LONGEST) ./...
 	@go -C bench test ./...
+	@GOEXPERIMENT= go test ./internal/core/tokenizer/split
 
 .PHONY: test-engine
 test-engine: build ## a real vLLM or SGLang behind serve: predicted against reported tokens (EPPCTL_ENGINE_ENV=DIR; not in CI)

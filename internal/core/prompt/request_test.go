@@ -52,6 +52,7 @@ func TestParse(t *testing.T) {
 		{name: "echo with logprobs", path: completions, body: `{"model":"m","prompt":[1],"echo":true,"logprobs":1}`, want: prompt.Request{Unmatched: reason.CacheBypassed}},
 
 		{name: "EP-16e duplicate keys", path: completions, body: `{"model":"x","prompt":[9,9],"cache_salt":"s","model":"m","prompt":"last","cache_salt":null}`, want: prompt.Request{Shape: tokenizer.Completion, Chars: 4}},
+		{name: "EP-16e members of another case", path: completions, body: `{"Model":"x","model":"m","PROMPT":[9],"prompt":"lower","Prompt":"x","Cache_Salt":"s"}`, want: prompt.Request{Shape: tokenizer.Completion, Chars: 5}},
 		{name: "EP-16e duplicate messages", path: chat, body: `{"model":"m","messages":[{"role":"user","content":[` + image + `]}],"messages":[{"role":"u","content":"a"}]}`, want: prompt.Request{Shape: tokenizer.Chat, Chars: 6}},
 		{name: "EP-16e invalid UTF-8", path: completions, body: "{\"model\":\"m\",\"prompt\":\"\xff\xfe\"}", want: prompt.Request{Shape: tokenizer.Completion, Chars: 2}},
 		{name: "EP-16e lone surrogate", path: completions, body: `{"model":"m","prompt":"\ud800","cache_salt":"\udc00"}`, want: prompt.Request{Shape: tokenizer.Completion, Chars: 6, Salt: "\ufffd"}},

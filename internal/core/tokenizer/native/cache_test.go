@@ -121,6 +121,41 @@ func TestCacheForks(t *testing.T) {
 	}
 }
 
+// TestCacheAllocations: a call allocates its result, and no more than one thing else, for a
+// text that the cache has and one that goes on where it ends. What it keeps of new chunks
+// comes on top of that.
+func TestCacheAllocations(t *testing.T) {
+	known := strings.Repeat("The quick brown fox, 12 of them: jumps(over) <|im_start|>lazy dogs. 中文也可以。\n", 700)
+	for _, name := range names() {
+		tok := load(t, name)
+		for what, next := range map[string]func(i int) string{
+			"known":   func(int) string { return known },
+			"goes on": func(i int) string { return known + strings.Repeat(" and on", i+1) },
+		} {
+			c := native.NewCache(tok, 64<<20)
+			var texts []string
+			for i := range 12 {
+				texts = append(texts, next(i))
+			}
+			for _, s := range []string{known, known} { // the scratch has its size
+				if _, _, err := c.Encode(s, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			i := 0
+			n := testing.AllocsPerRun(10, func() {
+				if _, _, err := c.Encode(texts[i], false); err != nil {
+					t.Fatal(err)
+				}
+				i++
+			})
+			if n > 2 {
+				t.Errorf("%s, %s: %v allocations", name, what, n)
+			}
+		}
+	}
+}
+
 // TestCacheHammer: conversations that begin alike, that repeat themselves so that chunks
 // lead to themselves, and calls that end half way, all at the same time, in caches that
 // hold nothing, little and everything. What is returned is the caller's own.
