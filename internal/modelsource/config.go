@@ -129,13 +129,6 @@ func (c *config) template(option string) string {
 	return "tokenizer_config.json"
 }
 
-// ranked are the tokenizers of models whose repository has tiktoken ranks and code of
-// its own, by tokenizer_class. What the code does is known from reading it alone.
-var ranked = map[string]native.RankOptions{
-	"QWenTokenizer":     {Pattern: "qwen2", NFC: true},
-	"TikTokenTokenizer": {Pattern: "kimi"},
-}
-
 // tokenizer reads the vocabulary. doubt says why it may not be the engine's.
 func (c *config) tokenizer(name string, b []byte) (t *native.Tokenizer, doubt string, err error) {
 	switch {
@@ -146,13 +139,7 @@ func (c *config) tokenizer(name string, b []byte) (t *native.Tokenizer, doubt st
 	case name == "tekken.json":
 		t, err = native.LoadTekken(b)
 	case isTiktoken(name):
-		o, ok := ranked[c.class]
-		if !ok || len(c.added) == 0 {
-			return nil, "", fmt.Errorf("ranks of tokenizer_class %q, whose pattern and added tokens stand in code: %w", clip(c.class), native.ErrUnsupported)
-		}
-		o.Added = c.added
-		t, err = native.LoadTiktoken(b, o)
-		doubt = "the tokenizer is code of the model's repository, which was not compared"
+		return c.ranks(b)
 	default:
 		t, err = native.LoadSentencePiece(b)
 		if !c.mistral() {
