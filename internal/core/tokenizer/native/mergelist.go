@@ -22,8 +22,8 @@ func (m *modelFile) readMerges(s *scanner) {
 	m.merges = make([]bpe.Merge, 0, 2*m.vocab.Count())
 	var lot mergeLot
 	s.elements(func() {
-		left, right := readMerge(s)
-		if s.err != nil {
+		left, right, header := readMerge(s)
+		if header || s.err != nil {
 			return
 		}
 		from := len(lot.text)
@@ -41,25 +41,36 @@ func (m *modelFile) readMerges(s *scanner) {
 		}
 	})
 	m.addMerges(s, &lot)
+	m.merges = lastOfRepeated(m.merges, m.vocab.Len())
 }
 
-func readMerge(s *scanner) (left, right []byte) {
+// readMerge reads a merge. header is the first line of a merges.txt, which is none: the
+// engines pass over all strings that start as it does (tokenizers 0.23.3,
+// models/bpe/model.rs, convert_merges_to_hashmap).
+func readMerge(s *scanner) (left, right []byte, header bool) {
 	if s.peek() == '[' {
 		s.i++
 		left = s.str(0)
 		s.expect(',')
 		right = s.str(1)
 		s.expect(']')
-		return left, right
+		return left, right, false
 	}
-	left, right, ok := bytes.Cut(s.str(0), blank)
+	text := s.str(0)
+	if bytes.HasPrefix(text, versionHeader) {
+		return nil, nil, true
+	}
+	left, right, ok := bytes.Cut(text, blank)
 	if !ok {
 		s.fail("merge without a blank")
 	}
-	return left, right
+	return left, right, false
 }
 
-var blank = []byte(" ")
+var (
+	blank         = []byte(" ")
+	versionHeader = []byte("#version")
+)
 
 // addMerges empties a lot.
 func (m *modelFile) addMerges(s *scanner, lot *mergeLot) {
