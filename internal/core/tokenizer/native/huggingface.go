@@ -1,6 +1,7 @@
 package native
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,6 +30,7 @@ func LoadHuggingFace(b []byte) (*Tokenizer, error) {
 type file struct {
 	added           []Added
 	norm, pre, post json.RawMessage
+	split           *preTokenizer // pre as read, before the model
 	model           modelFile
 }
 
@@ -40,11 +42,8 @@ func loadHuggingFace(b []byte) (*Tokenizer, error) {
 	if err := f.read(b); err != nil {
 		return nil, err
 	}
-	pre, err := parsePreTokenizer(f.pre)
-	if err != nil {
-		return nil, err
-	}
 	t := &Tokenizer{info: Info{Format: "tokenizer.json", SHA256: hash(b), Model: f.model.kind}}
+	var err error
 	if t.norm, err = parseNormalizer(f.norm); err != nil {
 		return nil, err
 	}
@@ -59,11 +58,11 @@ func loadHuggingFace(b []byte) (*Tokenizer, error) {
 	}
 	switch f.model.kind {
 	case "BPE":
-		err = t.useBPE(&f.model, pre)
+		err = t.useBPE(&f.model, f.split)
 	case "Unigram":
-		err = t.useUnigram(&f.model, pre)
+		err = t.useUnigram(&f.model, f.split)
 	case "WordPiece", "WordLevel":
-		err = t.useWords(&f.model, pre)
+		err = t.useWords(&f.model, f.split)
 	default:
 		err = fmt.Errorf("model %q: %w", f.model.kind, ErrUnsupported)
 	}
@@ -80,7 +79,12 @@ func (f *file) read(b []byte) error {
 	s := &scanner{b: b}
 	modelAt := -1
 	readModel := func() {
-		f.model.byteEntries = strings.Contains(string(f.pre), `"ByteLevel"`)
+		var err error
+		if f.split, err = parsePreTokenizer(f.pre); err != nil {
+			s.err = cmp.Or(s.err, err)
+			return
+		}
+		f.model.byteEntries = f.split.byteLevel
 		f.model.read(s)
 	}
 	s.members(func(name string) {

@@ -36,6 +36,7 @@ func TestMergeLists(t *testing.T) {
 	model := byteModel()
 	vocab := member(t, "vocab", model["vocab"])
 	merges := model["merges"].([][2]string)
+	listed := member(t, "merges", merges)
 
 	r := rand.New(rand.NewPCG(1, 2))
 	var repeated [][2]string // within a product's merges and behind others
@@ -53,7 +54,11 @@ func TestMergeLists(t *testing.T) {
 
 	for name, file := range map[string][]byte{
 		"twice in all":        fileOf(bytesAlone, vocab, member(t, "merges", repeated)),
+		"before vocabulary":   fileOf(bytesAlone, listed, vocab),
 		"lines with a header": fileOf(bytesAlone, vocab, member(t, "merges", lines)),
+		"escaped type":        fileOf(strings.Replace(bytesAlone, "Byte", `\u0042yte`, 1), vocab, listed),
+		"type in a pattern": fileOf(`{"type":"Split","pattern":{"String":"ByteLevel"},"behavior":"Isolated","invert":false}`,
+			`"unk_token":"the","vocab":{"the":0,"Ġ":1,"x":2,"y":3,"Ġx":4}`, `"merges":["Ġ x"]`),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,5 +81,13 @@ func TestMergeLists(t *testing.T) {
 			}
 			compare(t, tok, newOracleOf(t, "hf", at), texts)
 		})
+	}
+}
+
+// TestTwoVocabularies: of which of the two the merges are is not guessed.
+func TestTwoVocabularies(t *testing.T) {
+	file := fileOf("null", `"vocab":{"a":0,"b":1,"ab":2}`, `"merges":["a b"]`, `"vocab":{"b":0,"a":1,"ab":2}`)
+	if _, err := native.LoadHuggingFace(file); err == nil || !strings.Contains(err.Error(), "second vocab") {
+		t.Error(err)
 	}
 }

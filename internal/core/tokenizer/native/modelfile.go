@@ -60,6 +60,10 @@ func (m *modelFile) read(s *scanner) {
 		case "ignore_merges":
 			s.decode(&m.ignore)
 		case "vocab":
+			if m.vocab != nil || m.pieces != nil {
+				s.fail("second vocab") // the merges that are read are those of the first
+				return
+			}
 			if s.peek() == '[' {
 				m.readPieces(s)
 			} else {
@@ -79,8 +83,10 @@ func (m *modelFile) read(s *scanner) {
 		}
 	})
 	if m.merges == nil && m.mergesAt > 0 && m.vocab != nil && s.err == nil {
+		end := s.i
 		s.i = m.mergesAt
 		m.readMerges(s)
+		s.i = end // behind the model, where the rest of the file goes on
 	}
 }
 
