@@ -57,6 +57,8 @@ func TestMergeLists(t *testing.T) {
 		"before vocabulary":   fileOf(bytesAlone, listed, vocab),
 		"lines with a header": fileOf(bytesAlone, vocab, member(t, "merges", lines)),
 		"escaped type":        fileOf(strings.Replace(bytesAlone, "Byte", `\u0042yte`, 1), vocab, listed),
+		"escaped Hangul before a pair": fileOf("null", `"vocab":{"\ud55c":0,"\uD83D\uDE00":1,"\ud55c\ud83d\ude00":2}`,
+			`"merges":[["\ud55c","\ud83d\ude00"]]`),
 		"type in a pattern": fileOf(`{"type":"Split","pattern":{"String":"ByteLevel"},"behavior":"Isolated","invert":false}`,
 			`"unk_token":"the","vocab":{"the":0,"Ġ":1,"x":2,"y":3,"Ġx":4}`, `"merges":["Ġ x"]`),
 	} {
@@ -70,7 +72,7 @@ func TestMergeLists(t *testing.T) {
 			if err := os.WriteFile(at, file, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			texts := []string{"", "x yĠxx", "the world"}
+			texts := []string{"", "x yĠxx", "the world", "한😀한한😀😀"}
 			r := rand.New(rand.NewPCG(3, 4))
 			for range 400 {
 				var b strings.Builder

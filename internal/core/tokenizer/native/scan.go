@@ -145,7 +145,7 @@ func unescape(dst, b []byte, s *scanner) []byte {
 			dst = append(dst, '\f')
 		default: // \u, alone or a pair of surrogates
 			n := min(5, len(b)-i)
-			if n == 5 && i+n+6 <= len(b) && b[i+1]|0x20 == 'd' && b[i+n] == '\\' && b[i+n+1] == 'u' {
+			if n == 5 && i+n+6 <= len(b) && isHighSurrogate(b[i+1], b[i+2]) && b[i+n] == '\\' && b[i+n+1] == 'u' {
 				n += 6
 			}
 			var v string
@@ -159,6 +159,12 @@ func unescape(dst, b []byte, s *scanner) []byte {
 		}
 	}
 	return dst
+}
+
+// isHighSurrogate reports whether a \u of these first two digits is the first of a pair:
+// D800 to DBFF. D000 to D7FF are characters of Hangul.
+func isHighSurrogate(first, second byte) bool {
+	return first|0x20 == 'd' && (second == '8' || second == '9' || second|0x20 == 'a' || second|0x20 == 'b')
 }
 
 // members calls f for each member of an object; f must read its value.
