@@ -275,7 +275,7 @@ func (t *Tokenizer) useChars(spec *bpe.Spec, pre *preTokenizer) error {
 		t.info.Split = "regex"
 	}
 	prefix, each, ok := t.spacing(pre)
-	if !ok {
+	if _, known := spec.Vocab.Find([]byte(blankMark)); !ok || !known { // unknown, it would become the bytes of a blank
 		t.info.Why = "blanks are treated in an unusual way"
 		t.useGeneral(pre.steps, spec, nil)
 		return nil

@@ -3,6 +3,7 @@ package native_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,6 +91,18 @@ func charModel(fallback bool) object {
 		grow(" " + w)
 	}
 	return object{"type": "BPE", "vocab": vocab, "merges": merges, "unk_token": "<unk>", "fuse_unk": true, "byte_fallback": fallback}
+}
+
+// unmarked is charModel without the mark of blanks, alone or in an entry.
+func unmarked() object {
+	model := charModel(true)
+	vocab := model["vocab"].(object)
+	maps.DeleteFunc(vocab, func(text string, _ any) bool { return strings.Contains(text, "▁") })
+	for i, text := range slices.Sorted(maps.Keys(vocab)) { // without gaps
+		vocab[text] = i
+	}
+	model["merges"] = slices.DeleteFunc(model["merges"].([]string), func(m string) bool { return strings.Contains(m, "▁") })
+	return model
 }
 
 func hexByte(b byte) string {
@@ -225,6 +238,7 @@ func components() map[string]object {
 		"metaspace first":             {"added_tokens": pair(charModel(true)), "pre_tokenizer": object{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": false}, "model": charModel(true)},
 		"metaspace never":             {"added_tokens": flags(charModel(true))[:4], "pre_tokenizer": object{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never", "split": false}, "model": charModel(true)},
 		"metaspace always, one piece": {"added_tokens": pair(charModel(true)), "pre_tokenizer": object{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": false}, "model": charModel(true)},
+		"metaspace, no mark":          {"pre_tokenizer": object{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true}, "model": unmarked()},
 		"unigram":                     {"pre_tokenizer": object{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true}, "model": unigramModel(false)},
 		"unigram with bytes":          {"pre_tokenizer": object{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first", "split": true}, "model": unigramModel(true)},
 		"WordPiece, BERT":             {"added_tokens": flags(wordPieceModel("##")), "normalizer": bert(true, true, nil, true), "pre_tokenizer": object{"type": "BertPreTokenizer"}, "model": wordPieceModel("##")},
