@@ -8,7 +8,7 @@ import (
 
 // mergeLot is a lot of merges as read, whose parts are looked up together: the entries
 // of 200,000 lie in no cache, and what a look waits for does not depend on the one before.
-// A file of 446,189 merges took a third less to read.
+// Llama-3 and gpt-oss took 2 to 5 % less to load.
 type mergeLot struct {
 	text []byte   // of the parts, one behind the other
 	ends []uint32 // of a left part, of the right one, and so on
