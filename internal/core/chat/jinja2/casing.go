@@ -56,7 +56,15 @@ func title(s string) string {
 		} else {
 			b.WriteString(titleChar(one))
 		}
-		inWord = unicode.IsUpper(c) || unicode.IsLower(c) || unicode.IsTitle(c)
+		inWord = isUpper(c) || notUpper(c)
 	}
 	return b.String()
 }
+
+// What has a case to Python is more than letters, such as the numbers of Rome: the derived
+// properties Uppercase and Lowercase. A title case letter is neither.
+
+func isUpper(c rune) bool  { return unicode.IsUpper(c) || unicode.Is(unicode.Other_Uppercase, c) }
+func isLower(c rune) bool  { return unicode.IsLower(c) || unicode.Is(unicode.Other_Lowercase, c) }
+func notUpper(c rune) bool { return isLower(c) || unicode.IsTitle(c) }
+func notLower(c rune) bool { return isUpper(c) || unicode.IsTitle(c) }

@@ -1,9 +1,6 @@
 package jinja2
 
-import (
-	"strings"
-	"unicode"
-)
+import "strings"
 
 // tests are Jinja2's, under all of their names.
 var tests = map[string]function{}
@@ -79,8 +76,8 @@ func init() {
 		"odd":         parity(true),
 		"even":        parity(false),
 		"divisibleby": two(divides),
-		"upper":       cased(unicode.IsUpper, unicode.IsLower),
-		"lower":       cased(unicode.IsLower, unicode.IsUpper),
+		"upper":       cased(isUpper, notUpper),
+		"lower":       cased(isLower, notLower),
 		"in":          compare("in"),
 		"sameas": two(func(_ *render, a, b Value) (bool, error) {
 			ka, kb := kindOf(a), kindOf(b)
