@@ -32,6 +32,8 @@ func (o *inOrder) told(symbol uint32) bool { return symbol < o.until && o.made[s
 // 0 it has none.
 type origin struct{ left, right, code uint32 }
 
+// newInOrder tells nothing (until 0) where codes do not name products or start symbols are
+// not the bytes, as codes are in no order then, or bytes are not what symbols are made of.
 func newInOrder(y *symbols, v *Vocab, merges []coded) *inOrder {
 	if !y.direct || !y.startsAsBytes(v) {
 		return &inOrder{}
