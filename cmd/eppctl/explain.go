@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/eppctl/eppctl/internal/inspect"
 	"github.com/eppctl/eppctl/internal/inspect/explain"
@@ -93,13 +92,13 @@ that serve had in flight are not recorded. Text is tokenized by engines that
   eppctl explain -f chat.json
 
   # token ids, among two pods only
-  eppctl explain --tokens 1,2,3,4 --subset 10.0.0.7:8000,10.0.0.8:8000
+  eppctl explain --token-ids 1,2,3,4 --subset 10.0.0.7:8000,10.0.0.8:8000
 
   # where would it have gone at 11:42? (tap --from serve --write a.eptap records)
   eppctl explain --read a.eptap --at 11:42 --config eppctl.yaml -f chat.json
 
   # the token ids by which it is routed, and whether an engine makes the same
-  eppctl explain -f chat.json --show-tokens --compare-engine http://10.0.0.7:8000
+  eppctl explain -f chat.json --tokens --compare-engine http://10.0.0.7:8000
 
   # a pick that was made, as JSON
   eppctl explain --request-id 7d0e-19ab -o json
@@ -116,6 +115,9 @@ that serve had in flight are not recorded. Text is tokenized by engines that
   # the other one, ssh -NL 9104:127.0.0.1:9004 HOST, or kubectl port-forward POD 9104:9004
   eppctl explain -f chat.json --against 127.0.0.1:9104`,
 		Args: func(cmd *cobra.Command, args []string) error {
+			if err := noIDs(cmd, args); err != nil {
+				return err
+			}
 			if len(args) > 1 || len(args) == 1 && args[0] != "-" {
 				return misuse(cmd, fmt.Errorf("eppctl explain: found %q; expected no argument but -", args[0]))
 			}
@@ -160,7 +162,7 @@ that serve had in flight are not recorded. Text is tokenized by engines that
 	f.StringVarP(&o.File, "file", "f", "", "request body, `FILE` or - for stdin")
 	f.StringVar(&o.File, "request", "", "the same `FILE` as --file names")
 	f.StringVar(&o.Prompt, "prompt", "", "`TEXT` of a completion")
-	f.StringVar(&o.Tokens, "tokens", "", "token `IDS` of a completion, comma-separated; those of a prompt are printed by --show-tokens")
+	f.StringVar(&o.Tokens, "token-ids", "", "token `IDS` of a completion, comma-separated; those of a prompt are printed by --tokens")
 	f.StringVar(&o.Model, "model", "", "model `NAME`; replaces that of the body")
 	f.StringVar(&o.Path, "path", "", "request `PATH` (default: what the body looks like)")
 	f.StringArrayVar(&o.Headers, "header", nil, "request header `KEY=VALUE`, repeatable")
@@ -174,14 +176,9 @@ that serve had in flight are not recorded. Text is tokenized by engines that
 	f.DurationVar(&o.Dial, "dial-timeout", 2*time.Second, "of the connection")
 	f.StringVarP(&o.Format, "output", "o", "table", "table, wide, json, yaml")
 	f.BoolVar(&o.All, "all", false, "fold nothing")
-	f.BoolVar(&o.ShowTokens, "show-tokens", false, "print the prompt's token ids, block borders, and what they were made with")
+	f.BoolVar(&o.ShowTokens, showTokens, false, "print the prompt's token ids, block borders, and what they were made with; --tokens is the same")
 	f.StringVar(&o.Engine, "compare-engine", "", "compare the token ids with those of the engine at `URL`, which is sent the prompt; exit code 3 when they differ")
-	f.SetNormalizeFunc(func(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-		if name == "id" { // what it is called by who has seen no help
-			name = "request-id"
-		}
-		return pflag.NormalizedName(name)
-	})
+	alsoCalled(f, map[string]string{"id": "request-id", "tokens": showTokens})
 	o.read.flags(cmd)
 	o.supposeFlags(cmd, a)
 	enum(cmd, "output", explain.Formats())
@@ -193,7 +190,7 @@ that serve had in flight are not recorded. Text is tokenized by engines that
 	must(cmd.RegisterFlagCompletionFunc("model", a.completeNames("model", &o.addr)))
 	must(cmd.RegisterFlagCompletionFunc("subset", a.completeAddresses(&o.addr)))
 	must(cmd.RegisterFlagCompletionFunc("request-id", a.completePicks(&o.addr)))
-	for _, flag := range []string{"prompt", "tokens", "header", "addr", "against", "compare-engine"} {
+	for _, flag := range []string{"prompt", "token-ids", "header", "addr", "against", "compare-engine"} {
 		must(cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions))
 	}
 	return cmd

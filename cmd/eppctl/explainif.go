@@ -158,7 +158,7 @@ func (o *explainOptions) checkAgainst(cmd *cobra.Command) error {
 func (o *explainOptions) checkSaved(cmd *cobra.Command) error {
 	saved := slices.ContainsFunc(o.read.files, explain.IsSaved)
 	return needs(cmd, []need{
-		{[]string{"file", "request", "prompt", "tokens", "model", "path", "header", "subset", "request-id", "at", "config", "set", "weight", "without", "compare-engine", "against", "save", "diff"}, !saved, "cannot be used on a saved answer, which shows what was decided then"},
+		{[]string{"file", "request", "prompt", "token-ids", "model", "path", "header", "subset", "request-id", "at", "config", "set", "weight", "without", "compare-engine", "against", "save", "diff"}, !saved, "cannot be used on a saved answer, which shows what was decided then"},
 		{[]string{"against", "set", "weight", "without", "show-tokens", "compare-engine"}, o.diff == "", "and --diff exclude each other"},
 	})
 }

@@ -88,7 +88,7 @@ func startRecorded(t *testing.T) *recordedFleet {
 	t.Cleanup(r.stop)
 	// The recording is asked for its begin too: serve has streams by then.
 	eventuallyOK(t, "serve follows its pods", func() error {
-		x, err := card(t, "--addr", r.admin, "--tokens", "1,2,3")
+		x, err := card(t, "--addr", r.admin, "--token-ids", "1,2,3")
 		if err != nil {
 			return err
 		}
@@ -170,7 +170,7 @@ func TestExplainReadEqualsLive(t *testing.T) {
 	// In the recording too: it knows no page that came before it began.
 	for what, source := range map[string][]string{"live": {"--addr", r.admin}, "recorded": {"--read", r.file, "--config", r.config}} {
 		eventuallyOK(t, "all streams are live, "+what, func() error {
-			x, err := card(t, append(source, "--tokens", "1,2,3")...)
+			x, err := card(t, append(source, "--token-ids", "1,2,3")...)
 			if err != nil {
 				return err
 			}
@@ -194,7 +194,7 @@ func TestExplainReadEqualsLive(t *testing.T) {
 	r.send(ctx, 0, shared, 100_000)
 	r.send(ctx, 1, idList(1, 400), 1)
 	r.send(ctx, 2, idList(5000, 400), 1)
-	ask := []string{"--tokens", shared + ",9,9,9"}
+	ask := []string{"--token-ids", shared + ",9,9,9"}
 	var live *pick.Explanation
 	eventuallyOK(t, "a card between two scrapes", func() error {
 		x, err := card(t, append(ask, "--addr", r.admin)...)
@@ -276,7 +276,7 @@ func (r *recordedFleet) refusals(ask []string) {
 		code int
 		want string
 	}{
-		{[]string{"--model", "sim", "--prompt", "hello there", "--read", r.file}, exitUnreachable, "--tokens 1,2,3"},
+		{[]string{"--model", "sim", "--prompt", "hello there", "--read", r.file}, exitUnreachable, "--token-ids 1,2,3"},
 		{[]string{"--prompt", "hello there", "--read", r.file, "--config", r.config}, exitUnreachable, "E_TOKENIZE"}, // its engines are gone
 		{append(ask, "--read", r.file, "--at", "2001-01-01T00:00:00Z"), exitUsage, "it goes from"},
 		{append(ask, "--read", r.file, "--at", "soon"), exitUsage, "expected a time"},
@@ -313,7 +313,7 @@ func TestTapWithMetrics(t *testing.T) {
 		if code, _, stderr := eppctlRun(args...); code != 0 {
 			t.Fatal(stderr)
 		}
-		x, err := card(t, "--tokens", "1,2,3", "--read", file, "--config", config)
+		x, err := card(t, "--token-ids", "1,2,3", "--read", file, "--config", config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -346,7 +346,7 @@ func TestDecisionsAreNoStream(t *testing.T) {
 	if err := errors.Join(w.Write(fleet), w.Close([]byte("{}")), f.Close()); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"tap"}, {"tap", "--check"}, {"tap", "--stats"}, {"explain", "--tokens", "1,2"}, {"top", "--once"}} {
+	for _, args := range [][]string{{"tap"}, {"tap", "--check"}, {"tap", "--stats"}, {"explain", "--token-ids", "1,2"}, {"top", "--once"}} {
 		code, text, errs := try(nil, nil, append(args, "--read", file)...)
 		if code != exitUsage || strings.Contains(text, "{") || !strings.Contains(errs, "holds decisions, and nothing that engines sent") || !strings.Contains(errs, "\n  try: eppctl replay --decisions "+file+"\n") {
 			t.Errorf("%v: code %d, stdout %q, stderr %q", args, code, text, errs)

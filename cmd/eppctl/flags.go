@@ -79,6 +79,9 @@ func plainly(flags *pflag.FlagSet, err error) error {
 			return fmt.Errorf("%s: %w", origin(f), errors.Unwrap(value))
 		}
 		want := expected[f.Value.Type()]
+		if f.Name == showTokens { // ids, as --tokens took them once
+			want = "no value; token ids go behind --token-ids"
+		}
 		if want == "" {
 			want = "a " + f.Value.Type()
 		}

@@ -22,7 +22,7 @@ func TestSignalWhileReading(t *testing.T) {
 		want        int
 	}{
 		{"explain -f -", "{", exitInterrupted},
-		{"explain --read - --tokens 1", "\x89", exitInterrupted},
+		{"explain --read - --token-ids 1", "\x89", exitInterrupted},
 		{"replay --trace -", " ", exitInterrupted},
 		{"tap --read -", "\x89", exitOK},
 	} {

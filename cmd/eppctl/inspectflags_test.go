@@ -60,7 +60,7 @@ func TestExplainFlags(t *testing.T) {
 		"file":           {"-f a.json", func() any { return o.File }, "a.json"},
 		"request":        {"--request a.json", func() any { return o.File }, "a.json"},
 		"prompt":         {"--prompt hello", func() any { return o.Prompt }, "hello"},
-		"tokens":         {"--tokens 1,2", func() any { return o.Tokens }, "1,2"},
+		"token-ids":      {"--token-ids 1,2", func() any { return o.Tokens }, "1,2"},
 		"model":          {"--model m", func() any { return o.Model }, "m"},
 		"path":           {"--path /v1/x", func() any { return o.Path }, "/v1/x"},
 		"header":         {"--header a=b --header c=d", func() any { return o.Headers }, []string{"a=b", "c=d"}},

@@ -76,7 +76,7 @@ func TestRecordingsBeginWhenBegun(t *testing.T) {
 	if text, _ := run(0, "tap", "--speed", "10"); !strings.Contains(text, "11:42:06") {
 		t.Errorf("tap --speed: %q", text)
 	}
-	text, errs := run(0, "explain", "--model", "m", "--tokens", "1,2", "-o", "json", "--at", "+2s")
+	text, errs := run(0, "explain", "--model", "m", "--token-ids", "1,2", "-o", "json", "--at", "+2s")
 	if !strings.Contains(errs, "before the recording began is not known: a\n") {
 		t.Errorf("a stream that was up before: %q", errs)
 	}
@@ -86,7 +86,7 @@ func TestRecordingsBeginWhenBegun(t *testing.T) {
 	if err := json.Unmarshal([]byte(text), &x); err != nil || !x.At.Equal(recordingBegun.Add(2*time.Second)) {
 		t.Errorf("explain --at +2s is of %v: %v", x.At, err)
 	}
-	if _, errs := run(exitUsage, "explain", "--model", "m", "--tokens", "1,2", "--at", "+7s"); !strings.Contains(errs, "it goes from 2026-11-29T11:42:00Z to 2026-11-29T11:42:06Z") {
+	if _, errs := run(exitUsage, "explain", "--model", "m", "--token-ids", "1,2", "--at", "+7s"); !strings.Contains(errs, "it goes from 2026-11-29T11:42:00Z to 2026-11-29T11:42:06Z") {
 		t.Errorf("explain behind the end: %q", errs)
 	}
 	frames, _ := snapshots(t, "--read", path, "-i", "1s")

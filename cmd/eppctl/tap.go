@@ -90,7 +90,7 @@ SIGUSR1 prints the account and goes on, SIGUSR2 flushes the recording.`,
   eppctl tap --from serve --pod 'vllm-a-*' --not --tier cpu
 
   # who stores this prompt's prefix?
-  eppctl tap --tokens 1,2,3 --event stored
+  eppctl tap --token-ids 1,2,3 --event stored
 
   # would the picker be blind? exit code 3 if so
   eppctl tap --check --config eppctl.yaml --for 30s --expect 'events>0'
@@ -126,6 +126,9 @@ func (o *tapOptions) noArgs(cmd *cobra.Command, args []string) error {
 	if _, err := strconv.ParseUint(slices.Concat(args, []string{""})[0], 10, 64); err == nil && o.replay.on {
 		return misuse(cmd, fmt.Errorf("found %q behind --replay; expected --replay=%s", args[0], args[0]))
 	}
+	if err := noIDs(cmd, args); err != nil {
+		return err
+	}
 	return noArgs(cmd, args)
 }
 
@@ -155,7 +158,8 @@ func (o *tapOptions) flags(cmd *cobra.Command, a *app) {
 	f.StringVar(&o.clock, "time", "receive", "TIME to show: receive, engine")
 	f.BoolVar(&o.Raw, "raw", false, "add the parts of each message as hex")
 	f.BoolVar(&o.Stats, "stats", false, "print tallies per publisher at the end in place of events")
-	f.BoolVar(&o.ShowTokens, "show-tokens", false, "add token ids to JSON and YAML")
+	f.BoolVar(&o.ShowTokens, showTokens, false, "add token ids to JSON and YAML; --tokens is the same")
+	alsoCalled(f, map[string]string{"tokens": showTokens})
 	f.BoolVarP(&o.Quiet, "quiet", "q", false, "show no events")
 	f.BoolVar(&o.NoHeaders, "no-headers", false, "print no line of column names")
 	f.StringVar(&o.Write.Path, "write", "", "record all messages to `FILE`, - for stdout; one that is there gets the time of its begin into its name")
@@ -184,8 +188,8 @@ func (o *tapOptions) filters(cmd *cobra.Command) {
 	usage := map[string]string{
 		"pod": "pods by `PATTERN`", "rank": "data-parallel `RANK`", "engine": "engine: vllm, sglang, …", "model": "base model by `PATTERN`",
 		"event": "stored, removed, cleared, gap", "tier": "gpu, cpu, disk, remote, shared, all", "lora": "adapter by `PATTERN`",
-		"hash":   "first hex `DIGITS` of a block's hash, or its parent's",
-		"tokens": "chains that begin with these token `IDS`; a store whose parent is unknown is told by its own tokens",
+		"hash":      "first hex `DIGITS` of a block's hash, or its parent's",
+		"token-ids": "chains that begin with these token `IDS`; a store whose parent is unknown is told by its own tokens",
 	}
 	for _, kind := range tap.FilterKinds() {
 		f.Var(&filterFlag{add: func(text string) error {
@@ -202,7 +206,7 @@ func (o *tapOptions) filters(cmd *cobra.Command) {
 	enum(cmd, "event", tap.Events())
 	enum(cmd, "tier", tap.Tiers())
 	enum(cmd, "engine", []string{"vllm", "sglang", "triton", "trtllm"})
-	for _, flag := range []string{"rank", "lora", "hash", "tokens"} {
+	for _, flag := range []string{"rank", "lora", "hash", "token-ids"} {
 		must(cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions))
 	}
 }

@@ -46,7 +46,7 @@ func TestTap(t *testing.T) {
 	}
 	// One prompt's blocks, by its first ids.
 	ids := strings.Trim(string(must(json.Marshal(shared[:5]))), "[]")
-	mine, others := s.tapFile(file, "--tokens", ids), s.tapFile(file, "--not", "--tokens", ids)
+	mine, others := s.tapFile(file, "--token-ids", ids), s.tapFile(file, "--not", "--token-ids", ids)
 	if len(mine) == 0 || len(mine)+len(others) != len(all) {
 		t.Errorf("%d events of the shared prompt, %d others, %d in all", len(mine), len(others), len(all))
 	}

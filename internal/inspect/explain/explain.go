@@ -122,7 +122,7 @@ func untokenized(x *pick.Explanation) error {
 		return &inspect.Error{
 			Kind: inspect.Unreachable, Code: "E_TOKENIZE", What: fmt.Sprintf("the prompt cannot be turned into token ids: %s", why),
 			Why:  "that takes an engine's /tokenize, which a recording does not hold",
-			Hint: "try: --tokens 1,2,3, or --config FILE with pods, or models[].tokenize.urls, that answer now",
+			Hint: "try: --token-ids 1,2,3, or --config FILE with pods, or models[].tokenize.urls, that answer now",
 		}
 	}
 	return nil

@@ -64,9 +64,9 @@ func (in Input) body(stdin io.Reader) ([]byte, error) {
 	}
 	switch {
 	case given == 0:
-		return nil, usage("found no request to explain; expected one of --prompt, --tokens, -f and --request-id", "try: --prompt TEXT, --tokens 1,2,3, -f chat.json, or --request-id ID")
+		return nil, usage("found no request to explain; expected one of --prompt, --token-ids, -f and --request-id", "try: --prompt TEXT, --token-ids 1,2,3, -f chat.json, or --request-id ID")
 	case given > 1:
-		return nil, usage("found two of --prompt, --tokens and -f; expected one", "")
+		return nil, usage("found two of --prompt, --token-ids and -f; expected one", "")
 	case in.File != "":
 		return in.file(stdin)
 	}
@@ -120,12 +120,12 @@ func tokenIDs(s string) ([]uint32, error) {
 	for _, f := range strings.FieldsFunc(s, func(r rune) bool { return strings.ContainsRune(", []\n\t", r) }) {
 		id, err := strconv.ParseUint(f, 10, 32)
 		if err != nil {
-			return nil, usage(fmt.Sprintf("--tokens: found %q; expected token ids", f), "try: --tokens 1,2,3, or --show-tokens to print those of a prompt")
+			return nil, usage(fmt.Sprintf("--token-ids: found %q; expected token ids", f), "try: --token-ids 1,2,3, or --tokens to print those of a prompt")
 		}
 		ids = append(ids, uint32(id))
 	}
 	if len(ids) == 0 {
-		return nil, usage("--tokens: found none; expected token ids", "try: --tokens 1,2,3")
+		return nil, usage("--token-ids: found none; expected token ids", "try: --token-ids 1,2,3")
 	}
 	return ids, nil
 }

@@ -28,7 +28,7 @@ type cond struct {
 
 // FilterKinds are the kinds of filters, by the name of their flag.
 func FilterKinds() []string {
-	return []string{"pod", "rank", "engine", "model", "event", "tier", "lora", "hash", "tokens"}
+	return []string{"pod", "rank", "engine", "model", "event", "tier", "lora", "hash", "token-ids"}
 }
 
 // Events and Tiers are the words of --event and --tier.
@@ -39,7 +39,7 @@ func Tiers() []string { return []string{"gpu", "cpu", "disk", "remote", "shared"
 
 // Add adds a value of a kind, or several with commas between them.
 func (f *Filter) Add(kind, text string, not bool) error {
-	if kind == "tokens" {
+	if kind == "token-ids" {
 		return f.addTokens(text, not)
 	}
 	c := f.cond(kind, not)
@@ -78,7 +78,7 @@ func (f *Filter) addTokens(text string, not bool) error {
 		return fmt.Errorf("found no token id")
 	}
 	f.prefix = newPrefix(ids)
-	c := f.cond("tokens", not)
+	c := f.cond("token-ids", not)
 	c.matches = append(c.matches, func(e *Entry, ev *event.Event) bool { return f.prefix.begins(e.Pod, ev) })
 	return nil
 }

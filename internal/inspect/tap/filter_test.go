@@ -78,7 +78,7 @@ func TestFilter(t *testing.T) {
 		})
 	}
 	for kind, bad := range map[string][]string{
-		"pod": {"["}, "rank": {"x", "-1"}, "event": {"stord"}, "tier": {"tape"}, "hash": {"", "xyz", "00000000000000001"}, "tokens": {"", "a", "1,-2"}, "colour": {"red"},
+		"pod": {"["}, "rank": {"x", "-1"}, "event": {"stord"}, "tier": {"tape"}, "hash": {"", "xyz", "00000000000000001"}, "token-ids": {"", "a", "1,-2"}, "colour": {"red"},
 	} {
 		for _, text := range bad {
 			if err := (&Filter{}).Add(kind, text, false); err == nil {
@@ -115,10 +115,10 @@ func TestTokenPrefix(t *testing.T) {
 		message(podA, 1, testEvent{kind: "AllBlocksCleared"}),
 		message(podA, 2, child(0x17, 0x13, 9, 9)), // its parent is gone
 	}
-	if got := strings.Join(filtered(t, l, "tokens", "1,2,3"), " "); got != "12 13 42 31 12" {
+	if got := strings.Join(filtered(t, l, "token-ids", "1,2,3"), " "); got != "12 13 42 31 12" {
 		t.Errorf("%q", got)
 	}
-	if got := strings.Join(filtered(t, l, "not tokens", "[1, 2, 3]", "event", "removed"), " "); got != "14" {
+	if got := strings.Join(filtered(t, l, "not token-ids", "[1, 2, 3]", "event", "removed"), " "); got != "14" {
 		t.Errorf("%q", got)
 	}
 }

@@ -28,7 +28,7 @@ func FuzzShow(f *testing.F) {
 		}
 		for _, form := range []string{"wide", "jsonl", "yaml"} {
 			c := &Command{Source: l, Format: form, Raw: true, Consumers: []Consumer{newStats()}}
-			_ = c.Filter.Add("tokens", tokens, true)
+			_ = c.Filter.Add("token-ids", tokens, true)
 			var stdout, stderr testdata.Buffer
 			s := &out.Streams{Out: &stdout, Err: &stderr, OutTTY: form == "wide", Width: 200}
 			if err := c.Run(t.Context(), s); err != nil {
