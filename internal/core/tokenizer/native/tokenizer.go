@@ -77,8 +77,8 @@ func (t *Tokenizer) Encode(text string, special bool) ([]uint32, error) {
 }
 
 // EncodeContext is Encode until ctx ends. It is looked at between pieces of text and
-// inside long ones: a call goes on for up to a second behind that (a pattern that
-// backtracks).
+// inside long ones. A pattern that backtracks is given up within some 10 ms of ctx's
+// deadline, and within a second of any other end.
 func (t *Tokenizer) EncodeContext(ctx context.Context, text string, special bool) ([]uint32, error) {
 	if len(text) > MaxText {
 		return nil, ErrLong

@@ -2,6 +2,7 @@ package split
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 	"unicode/utf8"
@@ -19,11 +20,18 @@ const (
 	// maxWritten is the longest pattern with its classes written out, of which each
 	// takes kilobytes: that of o200k has 68 kB, \b has 33.
 	maxWritten = 1 << 20
-	// matchLimit ends the search for one match: the expressions backtrack, and a
-	// pattern can be made to need more than the universe has. One match of a real
-	// pattern takes microseconds.
+	// matchLimit ends the search for one match where no deadline does before: the
+	// expressions backtrack, and a pattern can be made to need more than the universe
+	// has. One match of a real pattern takes microseconds.
 	matchLimit = time.Second
+	// clockPeriod is how often the engine's clock ticks while a search runs, and for a
+	// second behind it. A search goes on for up to two ticks behind its end: with the
+	// 100 ms that are usual, as long again as the whole of a common deadline.
+	clockPeriod = 5 * time.Millisecond
 )
+
+// The period is one of the process, and may not be set once a search has begun.
+func init() { regexp2.SetTimeoutCheckPeriod(clockPeriod) }
 
 // Compile reads a pattern as Hugging Face tokenizers does (Oniguruma, its syntax for
 // Ruby) and writes its classes out from the frozen tables. It is an error if the pattern
@@ -45,13 +53,20 @@ func compile(pattern string, d *dialect) (*Regex, error) {
 	if err != nil {
 		return nil, fmt.Errorf("split pattern: %w", err)
 	}
-	re.MatchTimeout = matchLimit
 	return &Regex{re}, nil
 }
 
 // Matches calls f with the borders of each match in s, in order, until ctx ends. A
-// match may be empty, but not right behind another one.
+// match may be empty, but not right behind another one. A search that is under way at
+// ctx's deadline is given up, up to two clockPeriods behind it.
 func (r *Regex) Matches(ctx context.Context, s string, f func(from, to int)) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// The engine reads the limit before each search. This call has a copy of its own to
+	// set it in: what is behind pointers is shared, and safe for concurrent use.
+	re := *r.re
+	re.MatchTimeout = untilEnd(ctx)
 	var ended error
 	runes, bytes := 0, 0 // the same place in s
 	last := -1           // the end of the match before
@@ -62,22 +77,25 @@ func (r *Regex) Matches(ctx context.Context, s string, f func(from, to int)) err
 		}
 		return bytes
 	}
-	err := r.re.FindRunesMatches([]rune(s), 0, func(m regexp2.MatchView) bool {
+	err := re.FindRunesMatches([]rune(s), 0, func(m regexp2.MatchView) bool {
 		if at, n, _ := m.GroupRange(0); n > 0 || at != last {
 			from := to(at)
 			f(from, to(at+n))
 			last = at + n
 		}
+		re.MatchTimeout = untilEnd(ctx)
 		ended = ctx.Err()
 		return ended == nil
 	})
-	if ended != nil {
+	switch {
+	case ended != nil:
 		return ended
+	case err == nil:
+		return nil
+	case re.MatchTimeout < matchLimit && !errors.Is(err, regexp2.ErrBacktrackingStackLimit):
+		return fmt.Errorf("split pattern: %w", context.DeadlineExceeded)
 	}
-	if err != nil { // its own text quotes s
-		return fmt.Errorf("split pattern: %w", errSearch)
-	}
-	return nil
+	return fmt.Errorf("split pattern: %w", errSearch) // err's own text quotes s
 }
 
 // errSearch is of a search that the engine has given up: its time or its stack ended.

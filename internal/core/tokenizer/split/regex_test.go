@@ -6,21 +6,50 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
-// TestSearchEnds: a pattern that backtracks without end is given up, and its error
-// quotes nothing of the text.
+// TestSearchEnds: a pattern that backtracks without end is given up, by the deadline
+// where there is one, and the error quotes nothing of the text. Each pair of letters
+// doubles the ways at least: no machine is through them in time.
 func TestSearchEnds(t *testing.T) {
-	re, err := Compile(`(?:(?:a|ab)(?:b|ba)?)+\d`)
+	re, err := Compile(`^x|(?:(?:a|ab)(?:b|ba)?)+\d`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Each pair doubles the ways at least: no machine is through them in time.
-	err = re.Matches(t.Context(), strings.Repeat("ab", 100), func(int, int) {})
-	if !errors.Is(err, errSearch) || strings.Contains(err.Error(), "abab") {
-		t.Error(err)
+	for _, tc := range []struct {
+		name, text string
+		deadline   time.Duration // 0 = none
+		want       error
+		found      int
+	}{
+		{name: "no deadline", want: errSearch},
+		{name: "a far deadline", deadline: time.Hour, want: errSearch},
+		{name: "a deadline", deadline: 10 * time.Millisecond, want: context.DeadlineExceeded},
+		{name: "a deadline, the second search", text: "x", deadline: 10 * time.Millisecond, want: context.DeadlineExceeded, found: 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			ctx := t.Context()
+			if tc.deadline > 0 {
+				// No timer ends it: what gives up is the search.
+				ctx = untimed{ctx, time.Now().Add(tc.deadline)}
+			}
+			found := 0
+			err := re.Matches(ctx, tc.text+strings.Repeat("ab", 100), func(int, int) { found++ })
+			if !errors.Is(err, tc.want) || strings.Contains(err.Error(), "abab") || found != tc.found {
+				t.Error(err, found)
+			}
+		})
 	}
 }
+
+// untimed is a context that has a deadline and does not end by it.
+type untimed struct {
+	context.Context
+	deadline time.Time
+}
+
+func (u untimed) Deadline() (time.Time, bool) { return u.deadline, true }
 
 // TestSearchStops: no match is looked for once the context has ended.
 func TestSearchStops(t *testing.T) {
