@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 
-	"github.com/eppctl/eppctl/internal/core/affinity"
 	"github.com/eppctl/eppctl/internal/core/block"
 	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/prompt"
@@ -66,7 +65,9 @@ func (p *Picker) parse(ctx context.Context, a *ask, limit int, lim prompt.Limits
 // tokenize completes the query by the prompt's token ids, or where nobody can tell
 // them by its bytes.
 func (p *Picker) tokenize(ctx context.Context, c *prompt.Chain, a *ask, req *prompt.Request, q *pick.Query) {
-	got := c.Tokens(ctx, req, q.Base, a.text(), func(ctx context.Context) (func(), bool) {
+	asking, done := beforeBytes(ctx, c)
+	defer done()
+	got := c.Tokens(asking, req, q.Base, a.text(), func(ctx context.Context) (func(), bool) {
 		return func() { p.slots.leave(a.Aside) }, p.slots.enter(ctx, a.Aside)
 	})
 	q.Unmatched, a.Doubtful = got.Why, got.Doubtful
@@ -79,21 +80,7 @@ func (p *Picker) tokenize(ctx context.Context, c *prompt.Chain, a *ask, req *pro
 		q.Prompt = block.Prompt{Model: q.Base, LoRA: q.Adapter, Salt: req.Salt, Tokens: got.IDs, Cut: got.Cut}
 		q.PromptTokens = len(got.IDs)
 	case c.Bytes && p.fleet.Affinity != nil && bytesTell(got.Why):
-		d := p.fleet.Affinity.Digest(affinity.Namespace{Model: q.Base, LoRA: q.Adapter, Salt: req.Salt})
-		prompt.Pieces(a.text(), d.Write)
-		if q.Bytes = d.Prefix(); len(q.Bytes.Keys) > 0 {
-			q.Origin.Provider = byBytes
-		}
+		p.placeByBytes(ctx, a.text(), req.Salt, q)
 	}
 	a.Tokenizer = q.Origin.Provider
-}
-
-// bytesTell reports whether equal bytes may mean a common cache, although there
-// are no ids.
-func bytesTell(why reason.Code) bool {
-	switch why {
-	case reason.PrivateCache, reason.CacheBypassed, reason.BodyCut, reason.NameTooLong:
-		return false
-	}
-	return true
 }
