@@ -202,4 +202,18 @@ func TestParityOfOtherEvents(t *testing.T) {
 	if p.Why != "parity-events-differ" || p.Requests.Differs < 3 || p.Requests.Equal > 0 {
 		t.Errorf("%+v", p)
 	}
+	var x struct {
+		Tokens int
+		Size   int `json:"block_size"`
+	}
+	middles := map[int]bool{} // of the chats, where an engine has another id
+	for i := range sent {
+		if err := json.Unmarshal(s.admin("POST", "/v1/explain?path=/v1/chat/completions", chatOf(i)), &x); err != nil {
+			t.Fatal(err)
+		}
+		middles[x.Tokens/2] = true
+	}
+	if p.DiffersAt == nil || !middles[*p.DiffersAt] || *p.DiffersBlock != *p.DiffersAt/x.Size {
+		t.Errorf("it is told that they part at %v, in block %v: %s; want one of %v", p.DiffersAt, p.DiffersBlock, p.Detail, middles)
+	}
 }

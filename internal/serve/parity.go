@@ -61,6 +61,7 @@ type modelParity struct {
 	left   *parityRound
 	nobody string // why there is no engine to ask, "" = there is one
 	tally  parity.Tally
+	parted string // pod that announced what tally.Parted tells of
 	shown  view.Parity
 }
 
@@ -291,7 +292,7 @@ func (p *modelParity) state(now int64) view.Parity {
 	t := &p.tally
 	if t.Failed() && x.State != failed {
 		x.State, x.Why = failed, string(reason.ParityEvents)
-		x.Detail = "engines announced other token ids than requests were routed by"
+		p.tellParted(&x)
 	}
 	x.Requests = view.ParityRequests{
 		Equal: t.Total[parity.Equal], Differs: t.Total[parity.Differs], Unseen: t.Total[parity.Unseen], Unknown: t.Total[parity.Unknown],

@@ -347,7 +347,7 @@ func TestDoubtedIsOnProbation(t *testing.T) {
 	r.all()
 	p := r.check.models["base"]
 	for range 3 {
-		p.tally.Add(parity.Differs)
+		p.tally.Add(parity.Judged{Verdict: parity.Differs, At: -1})
 	}
 	r.check.show("base", p)
 	by := map[string]int{}
@@ -358,7 +358,7 @@ func TestDoubtedIsOnProbation(t *testing.T) {
 		t.Errorf("by %v", by)
 	}
 	for range 256 {
-		p.tally.Add(parity.Equal)
+		p.tally.Add(parity.Judged{Verdict: parity.Equal, At: -1})
 	}
 	r.check.show("base", p)
 	if a := r.ask(completionPath, helloText); a.Provider != byNative || a.Status != tokenizer.Exact {
@@ -492,6 +492,13 @@ func TestParityOfEvents(t *testing.T) {
 	x := r.check.of("base")
 	if x.State != failed || x.Why != string(reason.ParityEvents) || x.Requests.Differs != 3 || r.status() != tokenizer.Unverified {
 		t.Errorf("other ids: %+v, %v", x, r.status())
+	}
+	if x.DiffersAt == nil || *x.DiffersAt != 0 || x.DiffersBlock == nil || *x.DiffersBlock != 0 || x.Probe != "" ||
+		x.Detail != "pod-0 announced other token ids than a request was routed by, from id 0 on (block 0)" {
+		t.Errorf("it is not told where they part: %+v", x)
+	}
+	if text := r.log.String(); !strings.Contains(text, "from id 0 on (block 0)") {
+		t.Errorf("the log does not tell where they part:\n%s", text)
 	}
 	for _, line := range []string{`eppctl_parity_requests_total{model="base",verdict="differs"} 3`, `eppctl_parity_requests_total{model="base",verdict="equal"} 10`} {
 		if !strings.Contains(scrapePage(t, r.met, false), line) {

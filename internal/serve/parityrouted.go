@@ -1,6 +1,8 @@
 package serve
 
 import (
+	"fmt"
+
 	"github.com/eppctl/eppctl/internal/core/parity"
 	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/pod"
@@ -49,8 +51,35 @@ func (c *parityCheck) sweep() {
 	for _, j := range found {
 		c.met.announced.WithLabelValues(modelLabel(&Model{Name: j.Model}), j.Verdict.String()).Inc()
 		if p := c.models[j.Model]; p != nil {
-			p.tally.Add(j.Verdict)
+			before := p.tally.Parted()
+			p.tally.Add(j)
+			if now := p.tally.Parted(); now != before && now != nil {
+				p.parted = c.nameOf(j.Member)
+			}
 			c.show(j.Model, p)
 		}
+	}
+}
+
+// nameOf is the pod of a member, "an engine" when it is gone.
+func (c *parityCheck) nameOf(m pod.Member) string {
+	if p, _ := c.fleet.Pods.Snapshot().Owner(m); p != nil {
+		return p.Spec.Name
+	}
+	return "an engine"
+}
+
+// tellParted says where the ids of a request part from those that its engine announced,
+// by positions alone: ids of clients' prompts are shown to nobody.
+func (p *modelParity) tellParted(x *view.Parity) {
+	j := p.tally.Parted()
+	if j == nil {
+		x.Detail = "engines announced other token ids than requests were routed by"
+		return
+	}
+	x.DiffersAt, x.DiffersBlock = &j.At, &j.Block
+	x.Detail = fmt.Sprintf("%s announced other token ids than a request was routed by, from id %d on (block %d)", p.parted, j.At, j.Block)
+	if j.Verdict == parity.Unseen {
+		x.Detail = fmt.Sprintf("%s announced nothing like a request that was routed to it; what begins most like it has other token ids from id %d on (block %d)", p.parted, j.At, j.Block)
 	}
 }

@@ -49,6 +49,11 @@ func TestCaptures(t *testing.T) {
 				if !m.miss && (p.tally.Total[parity.Differs]+p.tally.Total[parity.Unseen] > 0 || p.tally.Total[parity.Equal] == 0) {
 					t.Errorf("equal ids: %v", p.counts())
 				}
+				differ, right, wrong := p.positions()
+				t.Logf("of %d that differ the position is told of %d, and another one of %d", differ, right, wrong)
+				if wrong > 1 || 5*right < 2*differ { // 40 % at least, mostly 80 %
+					t.Errorf("%d differ, the position is told of %d, and another one of %d", differ, right, wrong)
+				}
 				if n := p.watched(); m.miss && n >= 16 && !p.found {
 					t.Errorf("other ids are not found out by %d requests: %v", n, p.counts())
 				}
@@ -68,13 +73,32 @@ type play struct {
 	seq     []int64
 	tally   parity.Tally
 	running []running
+	placed  []running
 
 	found bool // the tally failed at some time
 }
 
 type running struct {
-	x   *parity.Watched
-	end float64
+	x    *parity.Watched
+	end  float64
+	part int // where its ids part from the engine's
+}
+
+// positions counts the requests that differ, and of these those whose position is told,
+// and told wrong.
+func (p *play) positions() (differ, right, wrong int) {
+	for _, r := range p.placed {
+		switch {
+		case r.x == nil || r.x.Verdict != parity.Differs:
+			continue
+		case r.x.At == r.part:
+			right++
+		case r.x.At >= 0:
+			wrong++
+		}
+		differ++
+	}
+	return differ, right, wrong
 }
 
 func newPlay(c *testdata.Capture) *play {
@@ -118,7 +142,7 @@ func (p *play) run(t *testing.T, made func([]uint32) []uint32) {
 		p.pass(q.At)
 		var ids []uint32
 		if rank, ok := p.Rank(q); ok && q.Status == 200 && json.Unmarshal(q.TokenIDs, &ids) == nil && len(ids) > 1 {
-			p.place(q, pod.Member(rank), made(ids))
+			p.place(q, pod.Member(rank), made(ids), ids)
 		}
 	}
 	for ; applied < len(p.Messages); applied++ {
@@ -127,7 +151,7 @@ func (p *play) run(t *testing.T, made func([]uint32) []uint32) {
 	p.pass(p.Messages[applied-1].At + 3600)
 }
 
-func (p *play) place(q *testdata.Request, m pod.Member, ids []uint32) {
+func (p *play) place(q *testdata.Request, m pod.Member, ids, theirs []uint32) {
 	prompt := block.Prompt{Model: "base", Salt: q.Body.Salt, Tokens: ids, Cut: -1}
 	if q.Body.Model == "sql" || q.Body.Model == "legal" {
 		prompt.LoRA = q.Body.Model
@@ -140,7 +164,11 @@ func (p *play) place(q *testdata.Request, m pod.Member, ids []uint32) {
 		}
 	}
 	x := p.watch.Place(&parity.Routed{Model: "base", Member: m, Tokens: ids, Size: p.ix.ExpectedSize(m), Held: held}, ns(q.At))
-	p.running = append(p.running, running{x, q.End})
+	r := running{x, q.End, 0}
+	for r.part < min(len(ids), len(theirs)) && ids[r.part] == theirs[r.part] {
+		r.part++
+	}
+	p.running, p.placed = append(p.running, r), append(p.placed, r)
 	p.ix.Expect(m, &prompt).Expire(ns(q.End + 2))
 }
 
@@ -155,7 +183,7 @@ func (p *play) pass(at float64) {
 	})
 	p.ix.Sweep(ns(at))
 	for _, j := range p.watch.Sweep(ns(at), func(pod.Member, uint64) bool { return true }) {
-		p.tally.Add(j.Verdict)
+		p.tally.Add(j)
 		p.found = p.found || p.tally.Failed()
 	}
 }

@@ -17,10 +17,12 @@ type Tally struct {
 	n      uint64             // of them, ever
 	differ int                // in recent
 	unseen int                // in a row
+	parted *Judged            // see Parted
 }
 
 // Add counts a verdict.
-func (t *Tally) Add(v Verdict) {
+func (t *Tally) Add(j Judged) {
+	v := j.Verdict
 	t.Total[v]++
 	switch v {
 	case Equal, Differs:
@@ -37,7 +39,18 @@ func (t *Tally) Add(v Verdict) {
 	case Unseen:
 		t.unseen++
 	}
+	switch {
+	case t.differ == 0 && t.unseen == 0:
+		t.parted = nil
+	case j.At >= 0 && (v == Differs || v == Unseen && t.differ == 0):
+		t.parted = &j
+	}
 }
+
+// Parted is the last request that speaks against the ids and of which it is known where
+// they part, nil = there is none. One that was not seen may be one that the engine held:
+// it is no match for one that differs.
+func (t *Tally) Parted() *Judged { return t.parted }
 
 // Recent is how many of the last judged requests differed, and how many there are.
 func (t *Tally) Recent() (differ, of int) { return t.differ, int(min(t.n, window)) }

@@ -11,8 +11,8 @@ import (
 	"github.com/eppctl/eppctl/internal/core/pod"
 )
 
-// Bounds of a Watch. A watched request takes some 13 kB, so that all of them take
-// 3.4 MB at most; requests beyond are not watched, which costs nothing but time
+// Bounds of a Watch. A watched request takes some 21 kB, so that all of them take
+// 5.4 MB at most; requests beyond are not watched, which costs nothing but time
 // until a difference shows.
 const (
 	maxTokens  = 4096 // of the new part of a prompt
@@ -66,6 +66,10 @@ type Judged struct {
 	Model   string
 	Member  pod.Member
 	Verdict Verdict
+	// At is the position, from 0, of the first id of the prompt that is not the engine's,
+	// and Block the block of the engine's size that it is in. Of Unseen it is where the
+	// prompt that begins most like it parts. -1 = not known, as of the other verdicts.
+	At, Block int
 }
 
 // Watch compares requests with what engines announce after they were placed. It keeps
@@ -105,10 +109,17 @@ type Watched struct {
 	seen    []uint64    // bit i: keys[i] was
 	unseen  int
 	strange bool // a block that is none of keys was announced
-	near    bool // one of nearly the same ids was
+	alike   bool // one of nearly the same ids was
 	spoiled bool // the stream cannot be trusted, or the request failed
 	grams   grams
 	began   int64
+
+	// What tells where ids part, guarded too: see follow.
+	from    int      // position of the first that is compared
+	runs    []uint16 // of each from there on
+	chains  chains
+	at      int   // where the engine's ids of this prompt part; -1 = not known
+	nearest int   // where the prompt that begins most like it does; -1 = not known
 	due     int64 // verdict; 0 = the request runs
 }
 
@@ -136,6 +147,7 @@ func (w *Watch) Place(r *Routed, now int64) *Watched {
 	x := &Watched{
 		watch: w, lane: l, Judged: Judged{Model: r.Model, Member: r.Member}, size: r.Size, lost: r.Lost, began: now,
 		keys: w.hasher.Keys(nil, fresh, r.Size),
+		from: r.Held * r.Size, runs: runsOf(w.hasher, fresh, r.Size), at: -1, nearest: -1,
 	}
 	slices.Sort(x.keys)
 	x.keys = slices.Compact(x.keys)
@@ -187,6 +199,9 @@ func (l *lane) store(h *block.Hasher, e *event.Event) {
 		for i, k := range l.keys {
 			x.announced(k, e.Tokens[i*x.size:(i+1)*x.size])
 		}
+		if x.unseen > 0 {
+			x.follow(h, e)
+		}
 	}
 }
 
@@ -197,7 +212,7 @@ func (x *Watched) announced(k block.Key, ids []uint32) {
 	at, expected := slices.BinarySearch(x.keys, k)
 	if !expected {
 		x.strange = true
-		x.near = x.near || x.grams.near(x.watch.hasher, ids)
+		x.alike = x.alike || x.grams.near(x.watch.hasher, ids)
 		return
 	}
 	if bit := uint64(1) << (at % 64); x.seen[at/64]&bit == 0 {
@@ -239,7 +254,7 @@ func (l *lane) sweep(found []Judged, now int64, whole func(m pod.Member, lost ui
 		if x.due == 0 && now-x.began < int64(giveUp) || x.due > now {
 			return false
 		}
-		x.Verdict = x.verdict(x.due != 0 && whole(x.Member, x.lost))
+		x.judge(x.due != 0 && whole(x.Member, x.lost))
 		found = append(found, x.Judged)
 		l.busy.Add(-1)
 		x.watch.all.Add(-1)
@@ -254,10 +269,24 @@ func (x *Watched) verdict(whole bool) Verdict {
 		return Equal
 	case x.spoiled || !whole:
 		return Unknown
-	case x.near:
+	case x.alike:
 		return Differs
 	case x.strange:
 		return Unseen
 	}
 	return Unknown
+}
+
+// judge ends the watch.
+func (x *Watched) judge(whole bool) {
+	x.Verdict, x.At, x.Block = x.verdict(whole), -1, -1
+	switch x.Verdict {
+	case Differs:
+		x.At = x.at
+	case Unseen:
+		x.At = x.nearest
+	}
+	if x.At >= 0 {
+		x.Block = x.At / x.size
+	}
 }

@@ -43,48 +43,49 @@ func TestVerdicts(t *testing.T) {
 		do    func(w *Watch, x *Watched)
 		clean bool
 		want  Verdict
+		at    int // of Differs and Unseen
 	}{
-		{"all announced", 0, func(w *Watch, x *Watched) { w.Store(0, stored(whole)); x.End(true, 0) }, true, Equal},
+		{"all announced", 0, func(w *Watch, x *Watched) { w.Store(0, stored(whole)); x.End(true, 0) }, true, Equal, -1},
 		{"in pieces, out of order, beside others", 0, func(w *Watch, x *Watched) {
 			w.Store(0, stored(whole[4*page:]))
 			w.Store(0, stored(text(2, 8*page)))
 			x.End(true, 0)
 			w.Store(0, stored(whole[:4*page]))
-		}, true, Equal},
-		{"only what was not held", 6, func(w *Watch, x *Watched) { w.Store(0, stored(whole[6*page:])); x.End(true, 0) }, true, Equal},
-		{"one id differs", 0, func(w *Watch, x *Watched) { w.Store(0, stored(changed(whole, 5*page+7))); x.End(true, 0) }, true, Differs},
+		}, true, Equal, -1},
+		{"only what was not held", 6, func(w *Watch, x *Watched) { w.Store(0, stored(whole[6*page:])); x.End(true, 0) }, true, Equal, -1},
+		{"one id differs", 0, func(w *Watch, x *Watched) { w.Store(0, stored(changed(whole, 5*page+7))); x.End(true, 0) }, true, Differs, 5*page + 7},
 		{"one id more in front", 0, func(w *Watch, x *Watched) {
 			w.Store(0, stored(slices.Concat([]uint32{7}, prompt)[:10*page]))
 			x.End(true, 0)
-		}, true, Differs},
-		{"another text", 0, func(w *Watch, x *Watched) { w.Store(0, stored(text(2, 10*page))); x.End(true, 0) }, true, Unseen},
-		{"nothing", 0, func(_ *Watch, x *Watched) { x.End(true, 0) }, true, Unknown},
-		{"held unknown to us, in part", 0, func(w *Watch, x *Watched) { w.Store(0, stored(whole[4*page:])); x.End(true, 0) }, true, Unknown},
-		{"one differs, but the request failed", 0, func(w *Watch, x *Watched) { w.Store(0, stored(changed(whole, 3))); x.End(false, 0) }, true, Unknown},
-		{"one differs, but the stream lost some", 0, func(w *Watch, x *Watched) { w.Store(0, stored(changed(whole, 3))); x.End(true, 0) }, false, Unknown},
+		}, true, Differs, 0},
+		{"another text", 0, func(w *Watch, x *Watched) { w.Store(0, stored(text(2, 10*page))); x.End(true, 0) }, true, Unseen, 0},
+		{"nothing", 0, func(_ *Watch, x *Watched) { x.End(true, 0) }, true, Unknown, -1},
+		{"held unknown to us, in part", 0, func(w *Watch, x *Watched) { w.Store(0, stored(whole[4*page:])); x.End(true, 0) }, true, Unknown, -1},
+		{"one differs, but the request failed", 0, func(w *Watch, x *Watched) { w.Store(0, stored(changed(whole, 3))); x.End(false, 0) }, true, Unknown, -1},
+		{"one differs, but the stream lost some", 0, func(w *Watch, x *Watched) { w.Store(0, stored(changed(whole, 3))); x.End(true, 0) }, false, Unknown, -1},
 		{"one differs, but the blocks were dropped", 0, func(w *Watch, x *Watched) {
 			w.Store(0, stored(changed(whole, 3)))
 			w.Spoil(0)
 			x.End(true, 0)
-		}, true, Unknown},
-		{"another member's", 0, func(w *Watch, x *Watched) { w.Store(1, stored(changed(whole, 3))); x.End(true, 0) }, true, Unknown},
+		}, true, Unknown, -1},
+		{"another member's", 0, func(w *Watch, x *Watched) { w.Store(1, stored(changed(whole, 3))); x.End(true, 0) }, true, Unknown, -1},
 		{"a block size that was not known", 0, func(w *Watch, x *Watched) {
 			e := stored(whole)
 			e[0].BlockSize, e[0].Hashes = 2*page, e[0].Hashes[:5]
 			w.Store(0, e)
 			x.End(true, 0)
-		}, true, Unknown},
+		}, true, Unknown, -1},
 		{"chunks of a slower tier", 0, func(w *Watch, x *Watched) {
 			e := stored(whole)
 			e[0].BlockSize, e[0].Hashes, e[0].Tier = 2*page, e[0].Hashes[:5], event.TierHost
 			w.Store(0, e)
 			w.Store(0, stored(whole))
 			x.End(true, 0)
-		}, true, Equal},
+		}, true, Equal, -1},
 		{"no tokens in the event", 0, func(w *Watch, x *Watched) {
 			w.Store(0, []event.Event{{Kind: event.Stored, Hashes: make([]uint64, 10)}})
 			x.End(true, 0)
-		}, true, Unknown},
+		}, true, Unknown, -1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := NewWatch(1)
@@ -94,7 +95,11 @@ func TestVerdicts(t *testing.T) {
 				t.Errorf("a verdict before the engine's time was up: %v", early)
 			}
 			got := w.Sweep(int64(settle), func(pod.Member, uint64) bool { return tc.clean })
-			if want := []Judged{{"m", 0, tc.want}}; !slices.Equal(got, want) {
+			want := []Judged{{"m", 0, tc.want, tc.at, -1}}
+			if tc.at >= 0 {
+				want[0].Block = tc.at / page
+			}
+			if !slices.Equal(got, want) {
 				t.Errorf("%v, want %v", got, want)
 			}
 		})
@@ -146,7 +151,7 @@ func TestTally(t *testing.T) {
 	var x Tally
 	add := func(v Verdict, n int) {
 		for range n {
-			x.Add(v)
+			x.Add(Judged{Verdict: v, At: -1})
 		}
 	}
 	add(Equal, 1000)
@@ -174,6 +179,42 @@ func TestTally(t *testing.T) {
 	total := x.Total
 	if x.Forget(); x.Failed() || x.Total != total {
 		t.Errorf("after Forget: %+v", x.Total)
+	}
+}
+
+// TestParted: of what speaks against the ids, the last whose place is known is told, and
+// nothing any more once nothing does.
+func TestParted(t *testing.T) {
+	var x Tally
+	for i, step := range []struct {
+		v    Verdict
+		at   int
+		n    int
+		want int // -1 = nothing is told
+	}{
+		{Equal, -1, 1, -1},
+		{Unseen, -1, 1, -1},
+		{Unseen, 2, 1, 2},
+		{Unknown, -1, 1, 2},
+		{Equal, -1, 1, -1},
+		{Differs, -1, 1, -1},
+		{Differs, 40, 1, 40},
+		{Differs, 7, 1, 7},
+		{Differs, -1, 1, 7},
+		{Unseen, 0, 1, 7},
+		{Equal, -1, window - 1, 7},
+		{Equal, -1, 1, -1},
+	} {
+		for range step.n {
+			x.Add(Judged{Verdict: step.v, At: step.at, Model: "m"})
+		}
+		got := -1
+		if p := x.Parted(); p != nil {
+			got = p.At
+		}
+		if got != step.want {
+			t.Errorf("step %d, %v at %d: %d is told, want %d", i, step.v, step.at, got, step.want)
+		}
 	}
 }
 

@@ -13,10 +13,13 @@ type Parity struct {
 	Detail string `json:"detail,omitempty"` // the same in words: the first difference, the error
 	Engine string `json:"engine,omitempty"` // whose ids are told of here: the one that differs, or was asked last
 	// Probe is the first of that engine's probes that differed, and DiffersAt the
-	// position, from 0, of its first id that did; null = none, or it was events that
-	// differed, which tell no position.
-	Probe     string `json:"probe,omitempty"`
-	DiffersAt *int   `json:"differs_at"`
+	// position, from 0, of its first id that did. Where events differ it is the position
+	// in the last routed request of which it is known, DiffersBlock the block of the
+	// engine's size that it is in, from 0, and there is no Probe. null = none differs, or
+	// where is not known.
+	Probe        string `json:"probe,omitempty"`
+	DiffersAt    *int   `json:"differs_at"`
+	DiffersBlock *int   `json:"differs_block"`
 	// Of the probes that engine was asked: how many were compared, how many of these
 	// differed, and how many could not be compared.
 	Compared int `json:"compared"`

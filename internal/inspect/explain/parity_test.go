@@ -82,6 +82,8 @@ func TestParity(t *testing.T) {
 		{&view.Parity{State: "failed", Why: "parity-probe-differs", Compared: 21, Differed: 1, Engine: "pod-1", Detail: `"cjk" differs from id 4 on`},
 			"parity failed(1 of 21) at pod-1: \"cjk\" differs from id 4 on\n"},
 		{&view.Parity{State: "failed", Why: "parity-events-differ", Compared: 21}, "parity failed(parity-events-differ)\n"},
+		{&view.Parity{State: "failed", Why: "parity-events-differ", Compared: 21, Engine: "pod-0", Detail: "pod-1 announced other token ids than a request was routed by, from id 87 on (block 5)", DiffersAt: new(87)},
+			"parity failed(parity-events-differ) at pod-0: pod-1 announced other token ids than a request was routed by, from id 87 on (block 5)\n"},
 		{&view.Parity{State: "not-run", Why: "parity-pending"}, "parity not-run(parity-pending)\n"},
 	} {
 		_, x := answer(t, "picked")

@@ -55,6 +55,7 @@ func TestVerdicts(t *testing.T) {
 		{native, &view.Parity{State: "not-run", Why: "parity-pending"}, doubtful, text(warn, "not-run"), "parity-pending"},
 		{native, &view.Parity{State: "passed", Compared: 1}, passed, text(good, "passed"), "1 probe"},
 		{native, &view.Parity{State: "failed", Why: "parity-events"}, differs, text(bad, "failed"), "parity-events"},
+		{native, &view.Parity{State: "failed", Why: "parity-events-differ", DiffersAt: new(87), DiffersBlock: new(5)}, differs, text(bad, "failed at 87"), "parity-events-differ"},
 		{native, &view.Parity{State: "failed", Why: "parity-probe", Probe: "p", DiffersAt: new(0)}, differs, text(bad, "failed at 0"), "p"},
 		{native, &view.Parity{State: "a word of a later release"}, doubtful, text(warn, "not-run"), ""},
 		{"render", nil, engines, text(dim, "the engine's"), ""},

@@ -296,7 +296,7 @@ var columnHelp = [][2]string{
 	{"REASON WHY", "why nothing was matched, or is not as it should be: a word of docs/operations.md; DETAIL in its own words"},
 	{"us", "the time that the decision took, in microseconds"},
 	{"BY", "who tells the token ids, in the order in which they are asked; TOLD and FAILED count prompts"},
-	{"PARITY", "of the token ids made here with the engine's: passed, all probes gave the same; failed at the position of a probe's first wrong id; not-run, nothing was compared. PROBE is that probe, or how many were compared"},
+	{"PARITY", "of the token ids made here with the engine's: passed, all probes gave the same; failed at the position of the first wrong id, of a probe or, in events, of a routed request; not-run, nothing was compared. PROBE is that probe, or how many were compared"},
 	{"EQUAL DIFFER", "requests by what events said of their ids"},
 	{"FILES", "where the model's own files come from"},
 }
