@@ -15,10 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/eppctl/eppctl/internal/core/event"
-	"github.com/eppctl/eppctl/internal/core/index"
 	"github.com/eppctl/eppctl/internal/core/parity"
-	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/pod"
 	"github.com/eppctl/eppctl/internal/core/reason"
 	"github.com/eppctl/eppctl/internal/core/telemetry"
@@ -435,82 +432,6 @@ func TestParityRuns(t *testing.T) {
 	}
 	cancel()
 	<-done
-}
-
-// TestParityOfEvents: TK-51. What engines announce of routed requests is counted, and
-// other ids take the claim away although all probes were equal.
-func TestParityOfEvents(t *testing.T) {
-	r := newParityRig(t, newTokenizingEngine(t))
-	r.all()
-	p := r.fleet.Pods.Snapshot().ByName("pod-0")
-	m := p.Members[0]
-	r.fleet.Sync.Put(m, view.Sync{State: view.Live})
-	announce := func(ids []uint32) {
-		const size = 16
-		n := len(ids) / size
-		e := event.Event{Kind: event.Stored, Tier: event.TierGPU, BlockSize: size, Tokens: ids[:n*size], LoRAID: -1}
-		for i := range n {
-			e.Hashes = append(e.Hashes, uint64(r.clock.Load())+uint64(i))
-		}
-		r.check.watch.Store(m, []event.Event{e})
-		r.fleet.Index.ApplyBatch(m, []event.Event{e}, r.clock.Load())
-	}
-	r.fleet.Index.Register(m, index.Owner{Model: "base", Engine: pod.EngineVLLM})
-	prompt := func(i int) []uint32 {
-		ids := make([]uint32, 100)
-		for j := range ids {
-			ids[j] = uint32(1000*i + j)
-		}
-		return ids
-	}
-	announce(prompt(999)) // tells the block size
-	route := func(i int, ids []uint32, wrong bool) {
-		card := &pick.Card{Rows: []pick.Row{{Pod: p}}}
-		q := &pick.Query{Base: "base", Now: r.clock.Load()}
-		q.Prompt.Tokens, q.Prompt.Cut, q.Origin = ids, -1, pick.Origin{Provider: byNative}
-		w := r.check.routed(card, q)
-		if w == nil {
-			t.Fatalf("request %d is not compared", i)
-		}
-		if wrong {
-			ids = append([]uint32{7}, ids...)
-		}
-		announce(ids)
-		w.End(true, r.clock.Load())
-		r.pass(3 * time.Second)
-		r.check.sweep()
-	}
-	for i := range 10 {
-		route(i, prompt(i), false)
-	}
-	if x := r.check.of("base"); x.State != passed || x.Requests.Equal != 10 {
-		t.Errorf("equal ids: %+v", x)
-	}
-	for i := range 3 {
-		route(100+i, prompt(100+i), true)
-	}
-	x := r.check.of("base")
-	if x.State != failed || x.Why != string(reason.ParityEvents) || x.Requests.Differs != 3 || r.status() != tokenizer.Unverified {
-		t.Errorf("other ids: %+v, %v", x, r.status())
-	}
-	if x.DiffersAt == nil || *x.DiffersAt != 0 || x.DiffersBlock == nil || *x.DiffersBlock != 0 || x.Probe != "" ||
-		x.Detail != "pod-0 announced other token ids than a request was routed by, from id 0 on (block 0)" {
-		t.Errorf("it is not told where they part: %+v", x)
-	}
-	if text := r.log.String(); !strings.Contains(text, "from id 0 on (block 0)") {
-		t.Errorf("the log does not tell where they part:\n%s", text)
-	}
-	for _, line := range []string{`eppctl_parity_requests_total{model="base",verdict="differs"} 3`, `eppctl_parity_requests_total{model="base",verdict="equal"} 10`} {
-		if !strings.Contains(scrapePage(t, r.met, false), line) {
-			t.Errorf("metrics lack %s", line)
-		}
-	}
-	// Ids of other providers, and those whose rank the engine chooses, are not compared.
-	q := &pick.Query{Base: "base"}
-	q.Origin.Provider = byRender
-	if r.check.routed(&pick.Card{Rows: []pick.Row{{Pod: p}}}, q) != nil {
-		t.Error("the engine's own ids are compared")
-	}
 }
 
 // TestIDsForTheAskerAlone: ids are in the answer to the question they belong to, and
