@@ -47,6 +47,7 @@ type drive struct {
 type shared struct {
 	engine     engine
 	stack      *sim.Stack
+	dir        string        // of configurations and logs
 	quiet      time.Duration // without a new batch, the events of the last request are in
 	hasty      bool
 	blockSize  int

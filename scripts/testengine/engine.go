@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/tokenizer"
+	"github.com/eppctl/eppctl/internal/modelsource"
 	"github.com/eppctl/eppctl/internal/sim"
 )
 
@@ -39,11 +41,12 @@ const (
 // find tells which engine an environment holds.
 func find(env, models, dir string) (engine, error) {
 	if env == "sim" {
+		encoder, err := encoder(models)
 		return &simulated{options: sim.EngineOptions{
-			Name: "engine", Model: modelName, Adapters: []string{adapter}, MaxAdapters: 2,
+			Name: "engine", Model: modelName, Adapters: []string{adapter}, MaxAdapters: 2, Encoder: encoder,
 			// vLLM keeps one block for itself.
 			BlockSize: 32, Blocks: poolSize/32 + 1, MaxModelLen: maxLength, Speedup: 20,
-		}}, nil
+		}}, err
 	}
 	ports, err := freePorts(3)
 	if err != nil {
@@ -59,6 +62,15 @@ func find(env, models, dir string) (engine, error) {
 		return nil, fmt.Errorf("%s: neither bin/vllm nor the package sglang is there", env)
 	}
 	return p, nil
+}
+
+// encoder makes the simulator's ids from the files that the engines have.
+func encoder(models string) (tokenizer.Provider, error) {
+	place, err := (&modelsource.Settings{}).Find(context.Background(), filepath.Join(models, "tiny-llama"), "")
+	if err != nil {
+		return nil, err
+	}
+	return place.Load(modelsource.Options{})
 }
 
 func executable(path string) bool {

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -100,7 +101,7 @@ func through(ctx context.Context, o options, e engine, dir string, stdout io.Wri
 		return err
 	}
 	defer func() { err = errors.Join(err, stack.Close()) }()
-	d := &drive{shared: &shared{engine: e, stack: stack, quiet: o.quiet, hasty: o.hasty, blockSize: 32, random: random(), say: say}}
+	d := &drive{shared: &shared{engine: e, stack: stack, dir: dir, quiet: o.quiet, hasty: o.hasty, blockSize: 32, random: random(), say: say}}
 	if e.kind() == pod.EngineSGLang {
 		d.blockSize = 16
 	}
@@ -134,7 +135,11 @@ func (d *drive) all(ctx context.Context, o options) error {
 	sum := summarise(d.rows)
 	d.say("\n%d requests, %d of them to be predicted: %d exact. Cached tokens: %d predicted, %d reported.\n",
 		sum.requests, sum.comparable, sum.exact, sum.predicted, sum.reported)
-	if err := report.Write(o.out, sum.report()); err != nil {
+	ids, err := d.compare(ctx, o)
+	if err != nil {
+		return err
+	}
+	if err := report.Write(o.out, append(sum.report(), compareReport(ids)...)); err != nil {
 		return err
 	}
 	clean, err := d.checks(ctx, o)
@@ -143,6 +148,8 @@ func (d *drive) all(ctx context.Context, o options) error {
 		return err
 	case sum.exact != sum.comparable:
 		return fmt.Errorf("%w: %d of %d requests", errNegative, sum.comparable-sum.exact, sum.comparable)
+	case slices.ContainsFunc(ids, compared.wrong):
+		return fmt.Errorf("%w: explain --compare-engine", errNegative)
 	case !clean:
 		return fmt.Errorf("%w: a check has findings", errNegative)
 	}

@@ -21,7 +21,11 @@ import (
 func build(t *testing.T) options {
 	t.Helper()
 	dir := t.TempDir()
-	o := options{eppctl: filepath.Join(dir, "eppctl"), out: filepath.Join(dir, "out.json"), quiet: 100 * time.Millisecond, listen: 5 * time.Second}
+	models, err := filepath.Abs("../../testdata/engines/models")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options{models: models, eppctl: filepath.Join(dir, "eppctl"), out: filepath.Join(dir, "out.json"), quiet: 100 * time.Millisecond, listen: 5 * time.Second}
 	if out, err := exec.Command("go", "build", "-o", o.eppctl, "../../cmd/eppctl").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
@@ -67,7 +71,7 @@ func TestDriver(t *testing.T) {
 	for _, x := range r.Rows {
 		got[x.Name] = x.Value
 	}
-	if got["requests"] != 85 || got["comparable"] != 78 || got["exact"] != 78 || got["cached_tokens_predicted"] < 5000 {
+	if got["compared"] != 4 || got["compared_as_expected"] != 4 || got["requests"] != 85 || got["comparable"] != 78 || got["exact"] != 78 || got["cached_tokens_predicted"] < 5000 {
 		t.Errorf("%v\n%s", got, &out)
 	}
 }
@@ -86,7 +90,11 @@ func (m mixedUp) entry() string {
 // request, and the configuration at fault is found by the check.
 func TestDriverSaysNo(t *testing.T) {
 	o := build(t)
-	options := sim.EngineOptions{Model: modelName, BlockSize: 32, Blocks: poolSize/32 + 1, MaxModelLen: maxLength, Speedup: 20}
+	encoder, err := encoder(o.models)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := sim.EngineOptions{Model: modelName, Encoder: encoder, BlockSize: 32, Blocks: poolSize/32 + 1, MaxModelLen: maxLength, Speedup: 20}
 	other, err := sim.Start(options)
 	if err != nil {
 		t.Fatal(err)

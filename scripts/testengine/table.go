@@ -48,3 +48,16 @@ func (s summary) report() []report.Row {
 		report.Row{Name: "cached_tokens_predicted", Value: float64(s.predicted), Unit: "tokens", Target: "= reported"}.Against(float64(s.reported)),
 	}
 }
+
+func compareReport(list []compared) []report.Row {
+	right := 0
+	for _, c := range list {
+		if !c.wrong() {
+			right++
+		}
+	}
+	return []report.Row{
+		{Name: "compared", Value: float64(len(list)), Unit: "requests"},
+		report.Row{Name: "compared_as_expected", Value: float64(right), Unit: "requests", Target: "= compared"}.Against(float64(len(list))),
+	}
+}
