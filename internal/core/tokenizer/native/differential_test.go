@@ -12,12 +12,16 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"unicode/utf8"
+
+	"github.com/eppctl/eppctl/internal/core/tokenizer/native"
 )
 
 // oracle is a process of testdata/oracle.py.
 type oracle struct {
-	in  *bufio.Writer
-	out *bufio.Reader
+	in     *bufio.Writer
+	out    *bufio.Reader
+	around bool // its library knows what is put around a text
 }
 
 // newOracle starts the engines' own library on a vocabulary. `make test` puts it on
@@ -66,7 +70,7 @@ func newOracleOf(t testing.TB, args ...string) *oracle {
 			t.Errorf("oracle (is PYTHONPATH set to what scripts/tokenizers.sh prints?): %v\n%s", err, stderr.String())
 		}
 	})
-	return &oracle{bufio.NewWriterSize(in, 1<<20), bufio.NewReaderSize(out, 1<<20)}
+	return &oracle{bufio.NewWriterSize(in, 1<<20), bufio.NewReaderSize(out, 1<<20), args[0] == "hf" || args[0] == "spm"}
 }
 
 func rankOptions(t testing.TB, name string) string {
@@ -89,13 +93,17 @@ func rankOptions(t testing.TB, name string) string {
 	return string(b)
 }
 
-// encode returns the ids of a batch of texts.
-func (o *oracle) encode(t testing.TB, texts []string) [][]uint32 {
+// encode returns the ids of a batch of texts, with what is put around them if wanted.
+func (o *oracle) encode(t testing.TB, texts []string, around bool) [][]uint32 {
 	t.Helper()
+	head := []uint32{uint32(len(texts)), 0}
+	if around {
+		head[1] = 1
+	}
 	sent := make(chan error, 1)
 	go func() { // the other side may answer before it has read all
 		send := func() error {
-			if err := binary.Write(o.in, binary.LittleEndian, uint32(len(texts))); err != nil {
+			if err := binary.Write(o.in, binary.LittleEndian, head); err != nil {
 				return err
 			}
 			for _, s := range texts {
@@ -125,10 +133,31 @@ func (o *oracle) encode(t testing.TB, texts []string) [][]uint32 {
 	return out
 }
 
-// fuzzBytes is how many bytes of random text each vocabulary is compared
-// over; TOKENIZER_FUZZ multiplies it, and from 2 on every character is tried in all
-// contexts instead of one.
-const fuzzBytes = 400_000
+// compare holds a tokenizer's ids of a batch against the library's, and reports how many
+// texts differ.
+func (o *oracle) compare(t testing.TB, tok *native.Tokenizer, texts []string, around bool) (bad int) {
+	t.Helper()
+	for i, want := range o.encode(t, texts, around) {
+		got, err := tok.Encode(texts[i], around)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got, want) {
+			if bad++; bad < 4 {
+				t.Errorf("%+.200q, with ids around it %v: %s", texts[i], around, difference(got, want))
+			}
+		}
+	}
+	return bad
+}
+
+// fuzzRunes is how many characters of random text each vocabulary is compared over, with
+// and without what is put around a text; TOKENIZER_FUZZ multiplies it, and from 2 on every
+// character is tried in all contexts instead of one.
+const fuzzRunes = 1_000_000
+
+// batchSize is how many texts the libraries get at once: they take the cores for it.
+const batchSize = 512
 
 // TestDifferential holds the ids against those of the engines' own library, over
 // random texts and over every character of Unicode.
@@ -141,46 +170,38 @@ func TestDifferential(t *testing.T) {
 		}
 		times = n
 	}
-	random := raceSome(fuzzBytes * times)
+	random := raceSome(fuzzRunes * times)
 	for i, name := range allNames() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			tok, o := load(t, name), newOracle(t, name)
-			var batch []string
-			size, bad := 0, 0
-			flush := func() {
-				for i, want := range o.encode(t, batch) {
-					got, err := tok.Encode(batch[i], false)
-					if err != nil {
-						t.Fatal(err)
-					}
-					if !slices.Equal(got, want) {
-						if bad++; bad < 5 {
-							t.Errorf("%+q: %s", batch[i], difference(got, want))
-						}
-					}
-				}
-				batch = batch[:0]
-			}
-			add := func(s string) {
-				batch = append(batch, s)
-				if size += len(s); len(batch) == 512 {
-					flush()
-				}
-			}
+			bad, size := 0, 0
 			w := newWriter(uint64(i) + 100*uint64(times))
+			w.specials = specialsOf(t, name)
 			for size < random {
-				add(w.text(1 + w.IntN(400)))
+				batch := make([]string, batchSize)
+				for k := range batch {
+					batch[k] = w.text(1 + w.IntN(400))
+					size += utf8.RuneCountInString(batch[k])
+				}
+				bad += o.compare(t, tok, batch, false)
+				if o.around {
+					bad += o.compare(t, tok, batch, true)
+				}
 			}
+			var batch []string
+			flush := func() { bad += o.compare(t, tok, batch, false); batch = batch[:0] }
 			for k, c := range contexts {
 				if times > 1 || k == i%len(contexts) {
-					every(c, add)
+					every(c, func(s string) {
+						if batch = append(batch, s); len(batch) == batchSize {
+							flush()
+						}
+					})
 				}
 			}
-			if len(batch) > 0 {
-				flush()
-			}
-			t.Logf("%d bytes, %d texts differ", size, bad)
+			flush()
+			t.Logf("%d random characters, %d texts differ", size, bad)
 		})
 	}
 }

@@ -2,6 +2,7 @@ package native_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -36,10 +37,14 @@ var pieces = []string{
 	"<|im_start|>", "<|im_end|>", "<|endoftext|>", "<think>", "</think>", "<s>", "</s>", "<unk>", "<bos>", "<0x41>", "[INST]", "[/INST]", "<｜begin▁of▁sentence｜>", "<｜User｜>", "<|im_end", "< |im_end| >", "<|eot_id|>", "<tool_call>", "<pad>", "[REFERENCE_DOC_0]", "[REFERENCE_DOC_19]",
 }
 
+// emoji are what sequences of them are made of: signs, joiners, tones of skin, tags, flags.
+const emoji = "😀👩👨👧🚀💻❤👍✈☎#1\u200d\u200d\ufe0f\ufe0f\ufe0e🏽🏿🇫🇷🇩\u20e3🏴\U000e0067\U000e0062\U000e007f"
+
 // writer makes random texts.
 type writer struct {
 	*rand.Rand
-	b strings.Builder
+	b        strings.Builder
+	specials []string // tokens of a vocabulary, to be written whole and nearly so
 }
 
 func newWriter(seed uint64) *writer { return &writer{Rand: rand.New(rand.NewPCG(seed, 16))} }
@@ -49,7 +54,7 @@ func newWriter(seed uint64) *writer { return &writer{Rand: rand.New(rand.NewPCG(
 func (w *writer) text(n int) string {
 	w.b.Reset()
 	for w.b.Len() < n {
-		switch w.IntN(16) {
+		switch w.IntN(19) {
 		case 0:
 			w.one(alphabets[w.IntN(len(alphabets))])
 		case 1:
@@ -75,11 +80,53 @@ func (w *writer) text(n int) string {
 			w.letters(" \n\r\t", 1+w.IntN(6))
 		case 11:
 			w.b.WriteByte(byte(w.IntN(0x80)))
+		case 12:
+			w.special()
+		case 13:
+			w.from(emoji, 1+w.IntN(8))
+		case 14:
+			if w.IntN(20) == 0 {
+				w.run(1 + w.IntN(3000))
+			}
 		default:
 			w.b.WriteString(pieces[w.IntN(len(pieces))])
 		}
 	}
 	return w.b.String()
+}
+
+// special writes a token's text: as it is, in a row, in other case, without a character,
+// with one more in it, or with a mark behind that a normaliser takes into it.
+func (w *writer) special() {
+	if len(w.specials) == 0 {
+		return
+	}
+	s := w.specials[w.IntN(len(w.specials))]
+	list := []rune(s)
+	at := w.IntN(len(list))
+	switch w.IntN(8) {
+	case 0:
+		s = strings.Repeat(s, 1+w.IntN(40))
+	case 1:
+		s = strings.ToUpper(s)
+	case 2:
+		s = string(slices.Delete(list, at, at+1))
+	case 3:
+		s = string(slices.Insert(list, at, ' '))
+	case 4:
+		s += "\u0338"
+	case 5:
+		s = " " + s + " "
+	}
+	w.b.WriteString(s)
+}
+
+// run writes one character of any script again and again.
+func (w *writer) run(n int) {
+	a := alphabets[w.IntN(len(alphabets))]
+	if r := a[0] + rune(w.IntN(int(a[1]-a[0])+1)); utf8.ValidRune(r) {
+		w.b.WriteString(strings.Repeat(string(r), n))
+	}
 }
 
 func (w *writer) one(a [2]rune) {

@@ -1,6 +1,7 @@
 package native_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,6 +53,50 @@ var vocabularies = map[string]struct {
 	"mistral_v3": {"vocab/mistral_instruct_v3.model.gz", native.LoadSentencePiece},
 }
 
+// specialsOf are the texts of a vocabulary's added tokens.
+func specialsOf(t testing.TB, name string) (out []string) {
+	t.Helper()
+	switch name {
+	case "cl100k", "qwen3_6":
+		list := cl100kAdded
+		if name == "qwen3_6" {
+			list = qwen36Added
+		}
+		for _, a := range list {
+			out = append(out, a.Content)
+		}
+		return out
+	case "tekken", "mistral_v3": // never matched in text: they are words like any other
+		return []string{"<s>", "</s>", "<unk>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[TOOL_CALLS]", "<0x41>"}
+	}
+	var file struct {
+		Added []struct{ Content string } `json:"added_tokens"`
+	}
+	if err := json.Unmarshal(vocabularyFile(t, name), &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range file.Added {
+		out = append(out, a.Content)
+	}
+	if len(out) == 0 {
+		t.Fatal(name, "has no added tokens")
+	}
+	return out
+}
+
+// vocabularyFile reads a vocabulary's file.
+func vocabularyFile(t testing.TB, name string) []byte {
+	t.Helper()
+	if v, ok := vocabularies[name]; ok {
+		return unpack(t, v.file)
+	}
+	b, err := os.ReadFile(filepath.Join(os.Getenv("TOKENIZER_MODELS"), name, "tokenizer.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
 var loaded sync.Map
 
 // load loads a vocabulary once for all tests.
@@ -60,16 +105,11 @@ func load(t testing.TB, name string) *native.Tokenizer {
 	if v, ok := loaded.Load(name); ok {
 		return v.(*native.Tokenizer)
 	}
-	var tok *native.Tokenizer
-	var err error
+	read := native.LoadHuggingFace
 	if v, ok := vocabularies[name]; ok {
-		tok, err = v.load(unpack(t, v.file))
-	} else {
-		var b []byte
-		if b, err = os.ReadFile(filepath.Join(os.Getenv("TOKENIZER_MODELS"), name, "tokenizer.json")); err == nil {
-			tok, err = native.LoadHuggingFace(b)
-		}
+		read = v.load
 	}
+	tok, err := read(vocabularyFile(t, name))
 	if err != nil {
 		t.Fatalf("%s: %v", name, err)
 	}

@@ -6,8 +6,10 @@ oracle.py tekken FILE         tekken.json, with tiktoken
 oracle.py spm FILE            tokenizer.model, with sentencepiece
 oracle.py types               prints the types of components that Hugging Face tokenizers has
 
-Standard input: batches of a u32 count and so many texts as u32 length and UTF-8;
-standard output: for each text a u32 count and so many u32 ids. All little-endian.
+Standard input: batches of a u32 count, a u32 that is 1 where ids are to be put around
+the texts (hf: what the post-processor adds; spm: <s>; the others know of none), and so
+many texts as u32 length and UTF-8; standard output: for each text a u32 count and so many
+u32 ids. All little-endian.
 """
 import base64
 import json
@@ -19,7 +21,7 @@ def hf(path):
     from tokenizers import Tokenizer
 
     t = Tokenizer.from_file(path)
-    return lambda texts: [e.ids for e in t.encode_batch_fast(texts, add_special_tokens=False)]
+    return lambda texts, around: [e.ids for e in t.encode_batch_fast(texts, add_special_tokens=around)]
 
 
 def tiktoken(ranks, pattern, specials):
@@ -41,7 +43,7 @@ def ranks(path, options):
     o = json.loads(options)
     encode = tiktoken(table, o["pattern"], o["specials"])
     if not o["nfc"]:
-        return lambda texts: [encode(t) for t in texts]
+        return lambda texts, _: [encode(t) for t in texts]
     nfc = NFC()
     between = re.compile("(" + "|".join(map(re.escape, sorted(o["specials"], key=len, reverse=True))) + ")")
 
@@ -49,7 +51,7 @@ def ranks(path, options):
         parts = between.split(text)
         return encode("".join(p if i % 2 else nfc.normalize_str(p) for i, p in enumerate(parts)))
 
-    return lambda texts: [one(t) for t in texts]
+    return lambda texts, _: [one(t) for t in texts]
 
 
 def tekken(path):
@@ -59,14 +61,14 @@ def tekken(path):
     n = c["default_vocab_size"] - specials
     table = {base64.b64decode(v["token_bytes"]): v["rank"] for v in d["vocab"][:n]}
     encode = tiktoken(table, c["pattern"], {})
-    return lambda texts: [[i + specials for i in encode(t)] for t in texts]
+    return lambda texts, _: [[i + specials for i in encode(t)] for t in texts]
 
 
 def spm(path):
     from sentencepiece import SentencePieceProcessor
 
     m = SentencePieceProcessor(model_file=path)
-    return lambda texts: m.encode(texts)
+    return lambda texts, around: m.encode(texts, add_bos=around)
 
 
 def types():
@@ -85,12 +87,13 @@ def main():
         return types()
     encode = {"hf": hf, "ranks": ranks, "tekken": tekken, "spm": spm}[sys.argv[1]](*sys.argv[2:])
     read, write = sys.stdin.buffer, sys.stdout.buffer
-    while head := read.read(4):
+    while head := read.read(8):
+        count, around = struct.unpack("<II", head)
         texts = []
-        for _ in range(struct.unpack("<I", head)[0]):
+        for _ in range(count):
             (n,) = struct.unpack("<I", read.read(4))
             texts.append(read.read(n).decode())
-        for ids in encode(texts):
+        for ids in encode(texts, around == 1):
             write.write(struct.pack(f"<I{len(ids)}I", len(ids), *ids))
         write.flush()
 
