@@ -132,6 +132,11 @@ test-tokenizer-fetched: ## the tokenizer's tests over vocabularies that may not 
 	@set -e; data=$$(scripts/tokenizer-data.sh models); export PYTHONPATH=$$(scripts/tokenizers.sh); \
 	export TOKENIZER_MODELS=$$data/models; go test -timeout 60m ./internal/core/tokenizer/...; go test -run TestHarmonyIDs ./internal/core/encode
 
+.PHONY: test-unicode-tables
+test-unicode-tables: ## the committed Unicode tables are what the Unicode data make (npm)
+	@set -e; dir=$$(mktemp -d); trap 'rm -r "$$dir"' EXIT; scripts/unitab.sh "$$dir"; \
+		for f in internal/core/tokenizer/unitab/*tables.go; do cmp "$$f" "$$dir/$${f##*/}"; done
+
 .PHONY: recordings
 recordings: build ## drive explain, top and tap beside the demo, into docs/img: recordings and pictures
 	@scripts/recordings.sh
