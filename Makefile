@@ -127,6 +127,7 @@ bench-index-profile: ## where the index spends its time, per phase, into docs/pr
 bench-tokenizer: ## the native tokenizer beside HF tokenizers and fastokens, into out/bench-tokenizer.json
 	@scripts/tokenizer-data.sh models corpus
 	@PYTHONPATH=$$(scripts/tokenizers.sh) go run $(PGO) ./scripts/tokbench $(TOKBENCH_FLAGS)
+	@go test -run '^$$' -bench Parallel ./internal/core/tokenizer/native
 
 test-tokenizer-fetched: ## the tokenizer's tests over vocabularies that may not be committed too
 	@set -e; data=$$(scripts/tokenizer-data.sh models); export PYTHONPATH=$$(scripts/tokenizers.sh); \

@@ -52,18 +52,13 @@ func measure(out io.Writer, file, corpus string, round int) error {
 			return err
 		}
 		start := cpu()
-		raw, err := os.ReadFile(file)
-		if err != nil {
-			return err
-		}
-		tok, err := native.LoadHuggingFace(raw)
+		tok, err := load(file)
 		if err != nil {
 			return err
 		}
 		if err := enc.Encode(sample{"", "load", 0, (cpu() - start) * 1e3}); err != nil {
 			return err
 		}
-		raw = nil
 		runtime.GC()
 		var fault error
 		encode := func(s string) []uint32 {
@@ -75,9 +70,14 @@ func measure(out io.Writer, file, corpus string, round int) error {
 		}
 		encode("a")
 		list := phases(text, encode)
+		list = append(list, turns(tok, text)...)
 		if lang == languages[0] {
 			list = append(list, growth(encode)...)
-			list = append(list, turns(tok, text)...)
+			first, err := growthEmpty(file)
+			if err != nil {
+				return err
+			}
+			list = append(list, first...)
 			list = append(list, allocations(encode, text[:large]))
 		}
 		for _, x := range list {
@@ -91,6 +91,14 @@ func measure(out io.Writer, file, corpus string, round int) error {
 		}
 	}
 	return nil
+}
+
+func load(file string) (*native.Tokenizer, error) {
+	raw, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	return native.LoadHuggingFace(raw)
 }
 
 func phases(text string, encode func(string) []uint32) []sample {

@@ -11,10 +11,11 @@ import (
 
 const caption = `Native tokenizer (VALUE) and the library in the row's name (REFERENCE; hf and fastokens are the
 Python wheels), MB/s or ms of processor time, medians; RATIO is the median of the ratios of
-single rounds. Rows without a vocabulary's name are the worst of all byte-level vocabularies;
-spm_ is SentencePiece-style. Of rows with unit ratio VALUE is one time over another of our own:
-the second turn of a conversation of 450 kB over its first, one piece of 128 kB over one of 64 kB.
-The target of loading is for vocabularies of 200,000 entries.
+single rounds. Rows without a vocabulary's name are the worst of all vocabularies, those with
+spm_ of the SentencePiece-style ones alone; the targets are those of byte-level vocabularies where
+they differ. Of rows with unit ratio VALUE is one time over another of our own: the second turn of
+a conversation of 450 kB over its first (of English, where no other text is named), one piece of
+128 kB over one of 64 kB, met before or (empty) as a tokenizer's first text. The target of loading is for vocabularies of 200,000 entries.
 `
 
 // results are values by what was measured, one per round.
@@ -64,9 +65,13 @@ func (r results) rows() []report.Row {
 			continue
 		}
 		if unit, ok := ownPhases[k.phase]; ok {
-			row := report.Row{Name: k.vocab + "_" + k.phase, Value: median(r[k]), Unit: unit, Target: target(k, "")}
+			name := k.phase
+			if k.lang != languages[0] {
+				name = spoken[k.lang] + "_" + name
+			}
+			row := report.Row{Name: k.vocab + "_" + name, Value: median(r[k]), Unit: unit, Target: target(k, "")}
 			rows = append(rows, row)
-			note(worst, k, k.phase, row)
+			note(worst, k, "", name, row)
 			continue
 		}
 		for _, lib := range []library{hf, fastokens, prototype} {
@@ -82,7 +87,7 @@ func (r results) rows() []report.Row {
 			ratio := medianRatio(r[k], r[other])
 			row.Ratio = &ratio
 			rows = append(rows, row)
-			note(worst, k, name, row)
+			note(worst, k, lib, name, row)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(worst)) {
@@ -93,11 +98,18 @@ func (r results) rows() []report.Row {
 	return rows
 }
 
-// note keeps the worst row of a name: the lowest ratio of speed, the highest of time.
-func note(worst map[string]report.Row, k key, name string, row report.Row) {
+// note keeps the worst row of a name, and that of SentencePiece-style vocabularies.
+func note(worst map[string]report.Row, k key, lib library, name string, row report.Row) {
 	if sentencePiece[k.vocab] {
-		name = "spm_" + name
+		keep(worst, "spm_"+name, row)
+		k.vocab = "" // judged as the others beside it
+		row.Target = target(k, lib)
 	}
+	keep(worst, name, row)
+}
+
+// keep keeps the worse of two rows: the lowest ratio of speed, the highest of time.
+func keep(worst map[string]report.Row, name string, row report.Row) {
 	old, ok := worst[name]
 	value := func(r report.Row) float64 {
 		if r.Ratio != nil {

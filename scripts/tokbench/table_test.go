@@ -11,25 +11,37 @@ import (
 func TestRows(t *testing.T) {
 	r := results{}
 	for _, c := range []struct {
-		vocab      string
-		own, other float64
-	}{{"a", 200, 100}, {"b", 90, 100}, {"llama2", 50, 100}} {
+		vocab            string
+		own, empty, turn float64
+	}{{"a", 200, 140, 0.05}, {"b", 90, 110, 0.07}, {"llama2", 50, 150, 0.06}} {
 		for round := range 3 {
 			noise := float64(round + 1)
-			for lib, v := range map[library]float64{own: c.own, hf: 1, fastokens: c.other} {
-				r.add(c.vocab, lib, []sample{{"en", "new", large, v * noise}})
+			for lib, v := range map[library][2]float64{own: {c.own, c.empty}, hf: {1, 1}, fastokens: {100, 100}} {
+				r.add(c.vocab, lib, []sample{{"en", "new", large, v[0] * noise}, {"en", "empty", large, v[1] * noise}})
 			}
+			r.add(c.vocab, own, []sample{{"en", "second_turn_vs_first", 0, c.turn}, {"zh", "second_turn_vs_first", 0, c.turn + 0.01}})
 		}
 	}
-	got := map[string]float64{}
+	got, targets := map[string]float64{}, map[string]string{}
 	for _, row := range r.rows() {
-		got[row.Name] = *row.Ratio
-		if row.Name == "english_128kB_new_vs_fastokens" && row.Target != ">= 1.0" {
-			t.Errorf("target %q", row.Target)
+		if targets[row.Name] = row.Target; row.Ratio != nil {
+			got[row.Name] = *row.Ratio
+		} else {
+			got[row.Name] = row.Value
+		}
+	}
+	for name, want := range map[string]string{
+		"english_128kB_new_vs_fastokens": ">= 1.0", "english_128kB_empty_vs_fastokens": ">= 1.2", "spm_english_128kB_empty_vs_fastokens": ">= 1.0",
+		"chinese_second_turn_vs_first": "< 0.1",
+	} {
+		if targets[name] != want {
+			t.Errorf("%s: target %q, want %q", name, targets[name], want)
 		}
 	}
 	for name, want := range map[string]float64{
-		"a_english_128kB_new_vs_fastokens": 2, "english_128kB_new_vs_fastokens": 0.9, "spm_english_128kB_new_vs_fastokens": 0.5, "b_english_128kB_new_vs_hf": 90,
+		"a_english_128kB_new_vs_fastokens": 2, "english_128kB_new_vs_fastokens": 0.5, "spm_english_128kB_new_vs_fastokens": 0.5, "b_english_128kB_new_vs_hf": 90,
+		"english_128kB_empty_vs_fastokens": 1.1, "spm_english_128kB_empty_vs_fastokens": 1.5,
+		"second_turn_vs_first": 0.07, "spm_second_turn_vs_first": 0.06, "chinese_second_turn_vs_first": 0.08,
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %v, want %v", name, got[name], want)

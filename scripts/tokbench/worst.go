@@ -13,23 +13,58 @@ import (
 // ownPhases are measured of our own encoder only; the unit of each.
 var ownPhases = map[string]string{
 	"second_turn_vs_first": "ratio", "growth_letter": "ratio", "growth_blanks": "ratio", "growth_random": "ratio",
+	"growth_letter_empty": "ratio", "growth_blanks_empty": "ratio", "growth_random_empty": "ratio",
 	"allocations": "per call",
 }
 
-// growth is the time for one piece of 128 kB over that for 64 kB.
-func growth(encode func(string) []uint32) (out []sample) {
+// longPieces are the pieces of 128 kB that are worst.
+func longPieces() map[string]string {
 	r := rand.New(rand.NewPCG(1, 2))
 	random := make([]byte, large)
 	for i := range random {
 		random[i] = 'a' + byte(r.IntN(26))
 	}
-	for name, s := range map[string]string{
-		"growth_letter": strings.Repeat("a", large), "growth_blanks": strings.Repeat(" ", large), "growth_random": string(random),
-	} {
+	return map[string]string{"growth_letter": strings.Repeat("a", large), "growth_blanks": strings.Repeat(" ", large), "growth_random": string(random)}
+}
+
+// growth is the time for one piece of 128 kB over that for 64 kB, each met before.
+func growth(encode func(string) []uint32) (out []sample) {
+	for name, s := range longPieces() {
 		half, whole := time(encode, s[:large/2]), time(encode, s)
 		out = append(out, sample{Phase: name, Value: whole / half})
 	}
 	return out
+}
+
+// growthEmpty is the same where each is the first text of a tokenizer of its own.
+func growthEmpty(file string) (out []sample, err error) {
+	for name, s := range longPieces() {
+		half, err := timeFirst(file, s[:large/2])
+		if err != nil {
+			return nil, err
+		}
+		whole, err := timeFirst(file, s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, sample{Phase: name + "_empty", Value: whole / half})
+	}
+	return out, nil
+}
+
+// timeFirst is the time of a text behind one letter alone, in seconds.
+func timeFirst(file, s string) (float64, error) {
+	tok, err := load(file)
+	if err != nil {
+		return 0, err
+	}
+	if _, err := tok.Encode("a", false); err != nil {
+		return 0, err
+	}
+	runtime.GC()
+	start := cpu()
+	_, err = tok.Encode(s, false)
+	return cpu() - start, err
 }
 
 // time is the best of five, in seconds.
@@ -43,7 +78,7 @@ func time(encode func(string) []uint32, s string) float64 {
 	return best
 }
 
-// conversation is about 100 000 tokens of English.
+// conversation is about 100 000 tokens of English, and more of other text.
 const conversation = 450_000
 
 // turns encodes a conversation and then the same with one more turn, through the cache
