@@ -344,7 +344,7 @@ func TestDoubtedIsOnProbation(t *testing.T) {
 	r.all()
 	p := r.check.models["base"]
 	for range 3 {
-		p.tally.Add(parity.Judged{Verdict: parity.Differs, At: -1})
+		p.tally.Add(parity.Judged{Verdict: parity.Differs, At: -1, Block: -1})
 	}
 	r.check.show("base", p)
 	by := map[string]int{}
@@ -355,7 +355,7 @@ func TestDoubtedIsOnProbation(t *testing.T) {
 		t.Errorf("by %v", by)
 	}
 	for range 256 {
-		p.tally.Add(parity.Judged{Verdict: parity.Equal, At: -1})
+		p.tally.Add(parity.Judged{Verdict: parity.Equal, At: -1, Block: -1})
 	}
 	r.check.show("base", p)
 	if a := r.ask(completionPath, helloText); a.Provider != byNative || a.Status != tokenizer.Exact {

@@ -33,7 +33,7 @@ func (c *parityCheck) routed(card *pick.Card, q *pick.Query) *parity.Watched {
 		ids = ids[:min(q.Prompt.Cut, len(ids))]
 	}
 	return c.watch.Place(&parity.Routed{
-		Model: q.Base, Member: m, Tokens: ids, Size: size, Held: int(row.Match.Depth), Lost: c.fleet.Sync.Get(m).Lost,
+		Model: q.Base, Member: m, Tokens: ids, Size: size, Held: int(row.Match.Depth), Known: int(row.Match.Announced), Lost: c.fleet.Sync.Get(m).Lost,
 	}, q.Now)
 }
 
@@ -77,9 +77,14 @@ func (p *modelParity) tellParted(x *view.Parity) {
 		x.Detail = "engines announced other token ids than requests were routed by"
 		return
 	}
-	x.DiffersAt, x.DiffersBlock = &j.At, &j.Block
-	x.Detail = fmt.Sprintf("%s announced other token ids than a request was routed by, from id %d on (block %d)", p.parted, j.At, j.Block)
+	x.DiffersBlock = &j.Block
+	where := fmt.Sprintf("in block %d", j.Block)
+	if j.At >= 0 {
+		x.DiffersAt = &j.At
+		where = fmt.Sprintf("from id %d on (block %d)", j.At, j.Block)
+	}
+	x.Detail = p.parted + " announced other token ids than a request was routed by, " + where
 	if j.Verdict == parity.Unseen {
-		x.Detail = fmt.Sprintf("%s announced nothing like a request that was routed to it; what begins most like it has other token ids from id %d on (block %d)", p.parted, j.At, j.Block)
+		x.Detail = p.parted + " announced nothing like a request that was routed to it; what begins most like it has other token ids " + where
 	}
 }

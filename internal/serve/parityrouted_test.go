@@ -105,6 +105,31 @@ func TestParityOfEvents(t *testing.T) {
 	}
 }
 
+// TestTellParted: the place is told as far as it is known.
+func TestTellParted(t *testing.T) {
+	for _, tc := range []struct {
+		judged parity.Judged
+		at     bool
+		block  bool
+		detail string
+	}{
+		{parity.Judged{Verdict: parity.Differs, At: -1, Block: -1}, false, false, "engines announced other token ids than requests were routed by"},
+		{parity.Judged{Verdict: parity.Differs, At: 87, Block: 5}, true, true, "pod-1 announced other token ids than a request was routed by, from id 87 on (block 5)"},
+		{parity.Judged{Verdict: parity.Differs, At: -1, Block: 3}, false, true, "pod-1 announced other token ids than a request was routed by, in block 3"},
+		{parity.Judged{Verdict: parity.Unseen, At: 1, Block: 0}, true, true,
+			"pod-1 announced nothing like a request that was routed to it; what begins most like it has other token ids from id 1 on (block 0)"},
+	} {
+		p := &modelParity{parted: "pod-1"}
+		p.tally.Add(tc.judged)
+		x := &view.Parity{}
+		p.tellParted(x)
+		if x.Detail != tc.detail || (x.DiffersAt != nil) != tc.at || tc.at && *x.DiffersAt != tc.judged.At ||
+			(x.DiffersBlock != nil) != tc.block || tc.block && *x.DiffersBlock != tc.judged.Block {
+			t.Errorf("%+v: %+v", tc.judged, x)
+		}
+	}
+}
+
 // TestParityMetrics: the numbers on the page are those of what was found.
 func TestParityMetrics(t *testing.T) {
 	probes := len(parity.Probes())

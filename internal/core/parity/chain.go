@@ -1,6 +1,8 @@
 package parity
 
 import (
+	"slices"
+
 	"github.com/eppctl/eppctl/internal/core/block"
 	"github.com/eppctl/eppctl/internal/core/event"
 )
@@ -51,6 +53,7 @@ func (c *chains) endingIn(hash uint64) *chain {
 func (x *Watched) follow(h *block.Hasher, e *event.Event) {
 	c, known := x.hangs(h, e)
 	if !known {
+		x.inHeld = x.inHeld || e.HasParent && x.resembles(h, e.Tokens[:x.size])
 		return
 	}
 	for i := range e.Hashes {
@@ -94,6 +97,14 @@ func (x *Watched) hangs(h *block.Hasher, e *event.Event) (chain, bool) {
 		return *c, true
 	}
 	return chain{at: x.from}, x.from > 0 && x.common(h, x.from, e.Tokens[:x.size]) >= gramLen
+}
+
+// resembles reports whether a block is nearly one of this request's. When the engine held
+// all that is in front of such a block, it has not announced anything of this request
+// before: what it is known to hold of it ends where the ids part.
+func (x *Watched) resembles(h *block.Hasher, ids []uint32) bool {
+	_, equal := slices.BinarySearch(x.keys, h.Key(ids))
+	return !equal && x.grams.near(h, ids)
 }
 
 // common is how many ids a block begins with are those of the prompt from at on, where a

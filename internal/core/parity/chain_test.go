@@ -40,7 +40,7 @@ func TestWhereIDsPart(t *testing.T) {
 		held int
 		do   func(send func(prompt []uint32, from, to int))
 		want Verdict
-		at   int
+		at   int // -1 = not told
 	}{
 		{"no BOS", 0, func(send func([]uint32, int, int)) { send(prompt[1:], 0, 10) }, Differs, 0},
 		{"another BOS", 0, func(send func([]uint32, int, int)) { send(after(0, 7), 0, 10) }, Differs, 0},
@@ -61,7 +61,6 @@ func TestWhereIDsPart(t *testing.T) {
 			send(after(8*page+1, 7), 6, 8)
 			send(after(8*page+1, 7), 8, 10)
 		}, Differs, 8*page + 1},
-		{"at the begin of what hangs at a block that nobody knows", 6, func(send func([]uint32, int, int)) { send(after(6*page+1, 7), 6, 10) }, Differs, -1},
 		{"in front of what is held", 6, func(send func([]uint32, int, int)) { send(prompt[1:], 0, 10) }, Differs, -1},
 		{"beside prompts that begin alike", 0, func(send func([]uint32, int, int)) {
 			send(like(3*page+12), 0, 10)
@@ -86,7 +85,7 @@ func TestWhereIDsPart(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			w := NewWatch(1)
-			x := w.Place(&Routed{Tokens: prompt, Size: page, Held: tc.held}, 0)
+			x := w.Place(&Routed{Tokens: prompt, Size: page, Held: tc.held, Known: tc.held}, 0)
 			tc.do(func(ids []uint32, from, to int) { w.Store(0, piece(ids, from, to)) })
 			x.End(true, 0)
 			got := w.Sweep(int64(settle), always)
@@ -101,6 +100,39 @@ func TestWhereIDsPart(t *testing.T) {
 	}
 }
 
+// TestPartsInHeld: where the engine held what is in front, the ids part in the first block
+// that it is not known to have, and nobody can tell at which id.
+func TestPartsInHeld(t *testing.T) {
+	prompt := text(1, 10*page+5)
+	for _, tc := range []struct {
+		name        string
+		held, known int
+		at          int // where an engine's ids have one more
+		size        int // in place of how many
+		from        int // block from which it announces
+		want        int // block, -1 = not told
+	}{
+		{"at the begin of what it does not hold", 6, 6, 6*page + 1, 1, 6, 6},
+		{"in what it holds", 2, 2, 2*page + 9, 0, 6, 2},
+		{"in front of all that is known", 0, 0, 0, 0, 4, 0},
+		{"in front of what is expected", 5, 3, 3*page + 3, 0, 6, 3},
+		{"in a block that is told of, behind others that are held", 0, 0, 7*page + 5, 1, 6, -1},
+		{"in a prompt that begins like a part of it", 2, 2, 0, 5 * page, 0, -1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			w := NewWatch(1)
+			x := w.Place(&Routed{Tokens: prompt, Size: page, Held: tc.held, Known: tc.known}, 0)
+			ids := slices.Concat(prompt[:tc.at], []uint32{7}, prompt[tc.at+tc.size:])
+			w.Store(0, piece(ids, tc.from, len(ids)/page))
+			x.End(true, 0)
+			got := w.Sweep(int64(settle), always)
+			if want := (Judged{Verdict: Differs, At: -1, Block: tc.want}); len(got) != 1 || got[0] != want {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		})
+	}
+}
+
 // FuzzFollow: whatever hangs at whatever, a verdict's place is in the prompt.
 func FuzzFollow(f *testing.F) {
 	f.Add(uint8(0), []byte{0x00, 0x12, 0x23})
@@ -108,7 +140,7 @@ func FuzzFollow(f *testing.F) {
 	prompt := text(1, 8*page)
 	f.Fuzz(func(t *testing.T, held uint8, script []byte) {
 		w := NewWatch(1)
-		x := w.Place(&Routed{Tokens: prompt, Size: page, Held: int(held % 9)}, 0)
+		x := w.Place(&Routed{Tokens: prompt, Size: page, Held: int(held % 9), Known: int(held % 3)}, 0)
 		for i, b := range script { // which block comes, and where it hangs
 			which, parent := int(b&15), uint64(b>>4)
 			ids := text(2+which, page)
@@ -122,7 +154,7 @@ func FuzzFollow(f *testing.F) {
 		}
 		x.End(true, 0)
 		for _, j := range w.Sweep(int64(settle), always) {
-			if j.At < -1 || j.At >= len(prompt) || (j.At < 0) != (j.Block < 0) || j.At >= 0 && j.Block != j.At/page {
+			if j.At < -1 || j.At >= len(prompt) || j.Block < -1 || j.Block > 8 || j.At >= 0 && j.Block != j.At/page {
 				t.Errorf("%+v", j)
 			}
 		}

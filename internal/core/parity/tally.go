@@ -42,14 +42,14 @@ func (t *Tally) Add(j Judged) {
 	switch {
 	case t.differ == 0 && t.unseen == 0:
 		t.parted = nil
-	case j.At >= 0 && (v == Differs || v == Unseen && t.differ == 0):
+	case j.Block >= 0 && (v == Differs || v == Unseen && t.differ == 0) && (j.At >= 0 || t.parted == nil || t.parted.At < 0):
 		t.parted = &j
 	}
 }
 
 // Parted is the last request that speaks against the ids and of which it is known where
 // they part, nil = there is none. One that was not seen may be one that the engine held:
-// it is no match for one that differs.
+// it is no match for one that differs, and a block alone is none for a position.
 func (t *Tally) Parted() *Judged { return t.parted }
 
 // Recent is how many of the last judged requests differed, and how many there are.

@@ -58,6 +58,7 @@ type Routed struct {
 	Tokens []uint32 // of the prompt, up to what is known; read during Place only
 	Size   int      // tokens per block of the member
 	Held   int      // leading blocks that the member is known, or expected, to hold
+	Known  int      // of these, those that it is known to hold: it has announced them
 	Lost   uint64   // event batches lost on the member's stream so far
 }
 
@@ -67,8 +68,9 @@ type Judged struct {
 	Member  pod.Member
 	Verdict Verdict
 	// At is the position, from 0, of the first id of the prompt that is not the engine's,
-	// and Block the block of the engine's size that it is in. Of Unseen it is where the
-	// prompt that begins most like it parts. -1 = not known, as of the other verdicts.
+	// and Block the block of the engine's size that it is in, which may be known alone. Of
+	// Unseen it is where the prompt that begins most like it parts. -1 = not known, as of
+	// the other verdicts.
 	At, Block int
 }
 
@@ -120,6 +122,8 @@ type Watched struct {
 	chains  chains
 	at      int   // where the engine's ids of this prompt part; -1 = not known
 	nearest int   // where the prompt that begins most like it does; -1 = not known
+	known   int   // Routed.Known
+	inHeld  bool  // they part in what the engine held
 	due     int64 // verdict; 0 = the request runs
 }
 
@@ -147,7 +151,7 @@ func (w *Watch) Place(r *Routed, now int64) *Watched {
 	x := &Watched{
 		watch: w, lane: l, Judged: Judged{Model: r.Model, Member: r.Member}, size: r.Size, lost: r.Lost, began: now,
 		keys: w.hasher.Keys(nil, fresh, r.Size),
-		from: r.Held * r.Size, runs: runsOf(w.hasher, fresh, r.Size), at: -1, nearest: -1,
+		from: r.Held * r.Size, runs: runsOf(w.hasher, fresh, r.Size), at: -1, nearest: -1, known: r.Known,
 	}
 	slices.Sort(x.keys)
 	x.keys = slices.Compact(x.keys)
@@ -286,7 +290,10 @@ func (x *Watched) judge(whole bool) {
 	case Unseen:
 		x.At = x.nearest
 	}
-	if x.At >= 0 {
+	switch {
+	case x.At >= 0:
 		x.Block = x.At / x.size
+	case x.Verdict == Differs && x.inHeld:
+		x.Block = x.known
 	}
 }

@@ -151,7 +151,7 @@ func TestTally(t *testing.T) {
 	var x Tally
 	add := func(v Verdict, n int) {
 		for range n {
-			x.Add(Judged{Verdict: v, At: -1})
+			x.Add(Judged{Verdict: v, At: -1, Block: -1})
 		}
 	}
 	add(Equal, 1000)
@@ -206,7 +206,7 @@ func TestParted(t *testing.T) {
 		{Equal, -1, 1, -1},
 	} {
 		for range step.n {
-			x.Add(Judged{Verdict: step.v, At: step.at, Model: "m"})
+			x.Add(Judged{Verdict: step.v, At: step.at, Block: step.at})
 		}
 		got := -1
 		if p := x.Parted(); p != nil {
@@ -214,6 +214,22 @@ func TestParted(t *testing.T) {
 		}
 		if got != step.want {
 			t.Errorf("step %d, %v at %d: %d is told, want %d", i, step.v, step.at, got, step.want)
+		}
+	}
+}
+
+// TestPartedBlock: a block alone is told until a position is known.
+func TestPartedBlock(t *testing.T) {
+	var x Tally
+	for i, step := range []struct{ add, want Judged }{
+		{Judged{Verdict: Differs, At: -1, Block: 3}, Judged{Verdict: Differs, At: -1, Block: 3}},
+		{Judged{Verdict: Differs, At: -1, Block: 0}, Judged{Verdict: Differs, At: -1, Block: 0}},
+		{Judged{Verdict: Differs, At: 90, Block: 5}, Judged{Verdict: Differs, At: 90, Block: 5}},
+		{Judged{Verdict: Differs, At: -1, Block: 3}, Judged{Verdict: Differs, At: 90, Block: 5}},
+	} {
+		x.Add(step.add)
+		if got := x.Parted(); got == nil || *got != step.want {
+			t.Errorf("step %d: %+v, want %+v", i, got, step.want)
 		}
 	}
 }

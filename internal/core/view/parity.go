@@ -15,8 +15,8 @@ type Parity struct {
 	// Probe is the first of that engine's probes that differed, and DiffersAt the
 	// position, from 0, of its first id that did. Where events differ it is the position
 	// in the last routed request of which it is known, DiffersBlock the block of the
-	// engine's size that it is in, from 0, and there is no Probe. null = none differs, or
-	// where is not known.
+	// engine's size that it is in, from 0, which may be known alone, and there is no Probe.
+	// null = none differs, or where is not known.
 	Probe        string `json:"probe,omitempty"`
 	DiffersAt    *int   `json:"differs_at"`
 	DiffersBlock *int   `json:"differs_block"`
