@@ -27,7 +27,8 @@ func newTokenize(a *app, run func(context.Context, *tokenize.Command) error) *co
 		Use:   "tokenize --model DIR|NAME",
 		Short: "Turn text and requests into token ids",
 		Long: `Turn what stdin brings into token ids, with the tokenizer and the chat template of
-a model: one JSON array per line. The ids are those that serve computes.
+a model: one JSON array per line. The ids are those that serve computes. A body with
+several prompts gives a line for each, in their order.
 
 stdin is one text (at a terminal Ctrl-D ends it), or JSON lines: strings, or bodies
 of /v1/completions, /v1/chat/completions and, told by --api, /v1/messages,

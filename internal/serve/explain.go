@@ -46,6 +46,9 @@ func (p *Picker) Explain(ctx context.Context, a *ask) (*pick.Explanation, *pick.
 // promptTokens are the ids of a question, for whoever asked it.
 func (p *Picker) promptTokens(c *pick.Card, q *pick.Query) *pick.ExplainedPrompt {
 	x := &pick.ExplainedPrompt{IDs: q.Prompt.Tokens}
+	for i := range q.Further {
+		x.Further = append(x.Further, q.Further[i].Tokens)
+	}
 	if q.Prompt.Cut >= 0 {
 		x.Cut = &q.Prompt.Cut
 	}

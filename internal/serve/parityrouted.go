@@ -10,9 +10,10 @@ import (
 )
 
 // routed begins to compare a request that is placed by native ids with what its
-// engine will announce; nil = this one is not compared.
+// engine will announce; nil = this one is not compared, as none of several prompts is: what
+// is held of each is not told apart.
 func (c *parityCheck) routed(card *pick.Card, q *pick.Query) *parity.Watched {
-	if c == nil || q.Origin.Provider != byNative {
+	if c == nil || q.Origin.Provider != byNative || len(q.Further) > 0 {
 		return nil
 	}
 	row := card.WinnerRow()

@@ -32,8 +32,7 @@ func (p *Picker) read(ctx context.Context, r *rules, a *ask, q *pick.Query) *ref
 	a.rename(req.Model, cmp.Or(q.Adapter, q.Base, q.Model))
 	q.Adapter = cmp.Or(req.Adapter, q.Adapter)
 	if !cut {
-		q.PromptTokens = req.Chars / bytesPerToken
-		q.Further, q.FurtherPrompts = req.Further.IDs+req.Further.Chars/bytesPerToken, max(req.Prompts-1, 0)
+		q.PromptTokens, q.Prompts = req.IDs+req.Chars/bytesPerToken, req.Prompts
 	}
 	if a.Why == reason.Deadline {
 		return nil // no time for tokens
@@ -78,7 +77,9 @@ func (p *Picker) tokenize(ctx context.Context, c *prompt.Chain, a *ask, req *pro
 	switch {
 	case got.Why == reason.None:
 		q.Prompt = block.Prompt{Model: q.Base, LoRA: q.Adapter, Salt: req.Salt, Tokens: got.IDs, Cut: got.Cut}
-		q.PromptTokens = len(got.IDs)
+		for _, ids := range got.Further {
+			q.Further = append(q.Further, block.Prompt{Model: q.Base, LoRA: q.Adapter, Salt: req.Salt, Tokens: ids, Cut: -1})
+		}
 	case c.Bytes && p.fleet.Affinity != nil && bytesTell(got.Why):
 		p.placeByBytes(ctx, a.text(), req.Salt, q)
 	}

@@ -64,6 +64,23 @@ func (r *Request) Comparable() bool {
 		string(r.TokenIDs) != "null" && len(r.Note) == 0 && len(r.Group) == 0
 }
 
+// Prompts are the ids of a request's prompts as an engine used them, from a list of ids
+// or, of several prompts, a list of lists; nil when it named none or told an error.
+func Prompts(tb testing.TB, ids json.RawMessage) (list [][]uint32) {
+	tb.Helper()
+	if len(ids) == 0 || string(ids) == "null" || ids[0] == '{' {
+		return nil
+	}
+	var one []uint32
+	if json.Unmarshal(ids, &one) == nil {
+		return [][]uint32{one}
+	}
+	if err := json.Unmarshal(ids, &list); err != nil {
+		tb.Fatalf("neither ids nor lists of ids: %v", err)
+	}
+	return list
+}
+
 // Usable is how many of the tokens that a match found cached an engine uses:
 // whole blocks of size tokens, and never the prompt's last token, which it always
 // computes.

@@ -24,18 +24,6 @@ type captured struct {
 	IDs  json.RawMessage `json:"token_ids"`
 }
 
-// ids are those of the first prompt; nil if the engine named none.
-func (c *captured) ids() (ids []uint32) {
-	var several [][]uint32
-	if json.Unmarshal(c.IDs, &ids) == nil {
-		return ids
-	}
-	if json.Unmarshal(c.IDs, &several) == nil && len(several) > 0 {
-		return several[0]
-	}
-	return nil
-}
-
 // shape is what a provider is asked for, 0 when the body has no text.
 func (c *captured) shape() tokenizer.Shape {
 	var body struct {
@@ -109,6 +97,7 @@ func read(t testing.TB, path string) []byte {
 // the ids that the engine used.
 func TestCaptures(t *testing.T) {
 	seen := map[string][2]int{} // completions, chats
+	several := 0                // requests with more than one prompt
 	all := models{}
 	for _, dir := range testdata.Dirs(t, "engines") {
 		paths, err := filepath.Glob(filepath.Join(dir, "*", "*", "requests.jsonl"))
@@ -130,14 +119,15 @@ func TestCaptures(t *testing.T) {
 				if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
 					t.Fatalf("%s:%d: %v", path, n, err)
 				}
-				shape, want := c.shape(), c.ids()
+				shape, want := c.shape(), testdata.Prompts(t, c.IDs)
 				if shape == 0 || want == nil {
 					continue
 				}
 				got, err := m.Tokenize(context.Background(), tokenizer.Text{Shape: shape, Body: c.Body})
-				if err != nil || !slices.Equal(got.IDs, want) || got.Cut >= 0 {
+				if lists := append([][]uint32{got.IDs}, got.Further...); err != nil || !slices.EqualFunc(lists, want, slices.Equal) || got.Cut >= 0 {
 					t.Errorf("%s line %d: got %v, %v, the engine used %v", name, n, got, err, want)
 				}
+				several += min(len(want)-1, 1)
 				count := seen[name]
 				count[shape-tokenizer.Completion]++
 				seen[name] = count
@@ -147,6 +137,9 @@ func TestCaptures(t *testing.T) {
 			}
 			f.Close()
 		}
+	}
+	if several < 2 {
+		t.Errorf("%d requests with several prompts compared", several)
 	}
 	t.Logf("requests with the engine's ids (completions, chats): %v", seen)
 	for name, least := range map[string][2]int{

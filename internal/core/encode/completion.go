@@ -61,7 +61,7 @@ func readCompletion(engine chat.Engine, shape tokenizer.Shape, body []byte) (*co
 	return b, nil
 }
 
-// completion encodes a prompt as /v1/completions and /v1/embeddings do: with what the
+// completion encodes the prompts as /v1/completions and /v1/embeddings do: with what the
 // post-processor adds, unless the body says otherwise.
 func (m *Model) completion(ctx context.Context, e *Encoding, shape tokenizer.Shape, body []byte) error {
 	b, err := readCompletion(m.o.Engine, shape, body)
@@ -71,7 +71,7 @@ func (m *Model) completion(ctx context.Context, e *Encoding, shape tokenizer.Sha
 	if b.embeds {
 		return ErrNoPrompt
 	}
-	text, err := firstText(b.prompt)
+	texts, err := texts(b.prompt)
 	if err != nil {
 		return err
 	}
@@ -91,6 +91,17 @@ func (m *Model) completion(ctx context.Context, e *Encoding, shape tokenizer.Sha
 	if m.o.Engine != chat.VLLM && (given(b.special) || limit > 0) {
 		e.Doubts = append(e.Doubts, "add_special_tokens and truncate_prompt_tokens are known of vLLM alone")
 	}
+	for _, text := range texts[1:] {
+		if err := m.one(ctx, e, text, special, limit); err != nil {
+			return err
+		}
+		e.Further = append(e.Further, e.IDs)
+	}
+	return m.one(ctx, e, texts[0], special, limit)
+}
+
+// one sets the ids of one prompt, of which the last limit are kept; 0 = all.
+func (m *Model) one(ctx context.Context, e *Encoding, text string, special bool, limit int) error {
 	if limit == 0 {
 		return m.encode(ctx, e, text, special)
 	}
@@ -100,9 +111,7 @@ func (m *Model) completion(ctx context.Context, e *Encoding, shape tokenizer.Sha
 	if special {
 		before, after := m.o.Tokenizer.Around()
 		e.IDs = slices.Concat(before, truncate(e.IDs, limit-len(before)-len(after)), after)
-		if m.o.SpecialsDoubt != "" {
-			e.Doubts = append(e.Doubts, m.o.SpecialsDoubt)
-		}
+		m.doubtSpecials(e)
 	}
 	e.IDs = truncate(e.IDs, limit)
 	return nil
@@ -145,18 +154,35 @@ func (b *completionBody) limit() (int, error) {
 	return n, nil
 }
 
-// firstText is the text of a prompt or of the first of a list.
-func firstText(v jsontext.Value) (string, error) {
-	if v.Kind() == '[' {
-		d := tokenizer.NewDecoder(v)
-		if _, err := d.ReadToken(); err != nil || d.PeekKind() != '"' {
-			return "", ErrNoPrompt // ids, or an empty list
-		}
-		var err error
-		if v, err = d.ReadValue(); err != nil {
-			return "", ErrBody
-		}
+// texts are those of a prompt, or of a list of such: at least one.
+func texts(v jsontext.Value) ([]string, error) {
+	if v.Kind() != '[' {
+		text, err := textOf(v)
+		return []string{text}, err
 	}
+	d := tokenizer.NewDecoder(v)
+	if _, err := d.ReadToken(); err != nil || d.PeekKind() != '"' {
+		return nil, ErrNoPrompt // ids, or an empty list
+	}
+	var list []string
+	for d.PeekKind() != ']' {
+		if len(list) == tokenizer.MaxPrompts {
+			return nil, tokenizer.ErrManyPrompts
+		}
+		item, err := d.ReadValue()
+		if err != nil {
+			return nil, ErrBody
+		}
+		text, err := textOf(item)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, text)
+	}
+	return list, nil
+}
+
+func textOf(v jsontext.Value) (string, error) {
 	if v.Kind() != '"' {
 		return "", ErrNoPrompt
 	}

@@ -59,9 +59,10 @@ var (
 	ErrNotText  = errors.New("the prompt is not Unicode")
 )
 
-// Encoding is a prompt in ids and what is known about them.
+// Encoding is a request in ids and what is known about them.
 type Encoding struct {
-	IDs []uint32
+	IDs     []uint32   // of several prompts the first
+	Further [][]uint32 // the prompts behind it, in order
 	// Cut is the first position whose content the ids do not determine, where IDs
 	// end too; negative = they are the whole prompt.
 	Cut int
@@ -70,7 +71,7 @@ type Encoding struct {
 	Reused int // bytes of text that were found in the cache
 }
 
-// Encode returns the ids of a request. Of several prompts the first counts. The
+// Encode returns the ids of a request, at most tokenizer.MaxPrompts prompts. The
 // error is a *chat.Rejected when the engine refuses the request too.
 func (m *Model) Encode(ctx context.Context, t tokenizer.Text) (*Encoding, error) {
 	if err := ctx.Err(); err != nil {
@@ -106,15 +107,23 @@ func (m *Model) Encode(ctx context.Context, t tokenizer.Text) (*Encoding, error)
 const MaxPrompt = 8 << 20
 
 // encode sets the ids of a text.
-func (m *Model) encode(ctx context.Context, e *Encoding, text string, special bool) (err error) {
+func (m *Model) encode(ctx context.Context, e *Encoding, text string, special bool) error {
 	if len(text) > MaxPrompt {
 		return fmt.Errorf("%w: %d bytes, at most %d", native.ErrLong, len(text), MaxPrompt)
 	}
-	if special && m.o.SpecialsDoubt != "" {
+	if special {
+		m.doubtSpecials(e)
+	}
+	ids, reused, err := m.EncodeText(ctx, text, special)
+	e.IDs, e.Reused = ids, e.Reused+reused
+	return err
+}
+
+// doubtSpecials is for what is put around a text.
+func (m *Model) doubtSpecials(e *Encoding) {
+	if m.o.SpecialsDoubt != "" && !slices.Contains(e.Doubts, m.o.SpecialsDoubt) {
 		e.Doubts = append(e.Doubts, m.o.SpecialsDoubt)
 	}
-	e.IDs, e.Reused, err = m.EncodeText(ctx, text, special)
-	return err
 }
 
 // encodeApart sets the ids of a text that the engine encodes in parts, which begin at its
@@ -171,7 +180,7 @@ func (m *Model) Tokenize(ctx context.Context, t tokenizer.Text) (tokenizer.Resul
 	if err != nil {
 		return tokenizer.Result{}, fmt.Errorf("native: %w", err)
 	}
-	r := tokenizer.Result{IDs: e.IDs, Status: tokenizer.Unverified, Cut: e.Cut, Doubtful: len(e.Doubts) > 0}
+	r := tokenizer.Result{IDs: e.IDs, Further: e.Further, Status: tokenizer.Unverified, Cut: e.Cut, Doubtful: len(e.Doubts) > 0}
 	if s := m.Standing(); !r.Doubtful && (s == Proven || s == ProvenTexts && !t.Shape.IsChat()) {
 		r.Status = tokenizer.Exact
 	}

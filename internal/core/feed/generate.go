@@ -18,16 +18,16 @@ func NewGenerateClient(client *http.Client, candidates func(model string) []Toke
 		name: "generate",
 		// SGLang 0.5.23, Triton and TensorRT-LLM have no such field.
 		asks: func(e pod.Engine) bool { return e == pod.EngineVLLM || e == pod.EngineUnknown },
-		write: func(_ tokenizer.Dialect, t tokenizer.Text) (string, []byte, tokenizer.Status, error) {
+		write: func(_ tokenizer.Dialect, t tokenizer.Text) (string, [][]byte, tokenizer.Status, error) {
 			path, body, err := tokenizer.WriteGenerate(t)
-			return path, body, tokenizer.Exact, err
+			return path, [][]byte{body}, tokenizer.Exact, err
 		},
-		read: func(reply []byte, limit int) ([]uint32, int, error) {
+		read: func(reply []byte, limit int) (tokenizer.Result, error) {
 			ids, err := tokenizer.ParseGenerated(reply, limit)
 			if errors.Is(err, tokenizer.ErrNoIDs) {
 				err = fmt.Errorf("%w: it ignores return_token_ids", ErrNotOffered)
 			}
-			return ids, -1, err
+			return tokenizer.Result{IDs: ids, Cut: -1}, err
 		},
 	}, client, candidates)
 }

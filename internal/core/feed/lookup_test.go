@@ -67,7 +67,7 @@ func TestSilentNameServer(t *testing.T) {
 		},
 		"a pull": (&puller{url: "http://vllm-0.invalid:8000/kv_cache_events", client: client}).poll,
 		"a prompt": func(ctx context.Context) error {
-			_, _, err := (&RemoteTokenizer{http: client}).ask(ctx, "http://vllm-0.invalid:8000/tokenize", nil, 1)
+			_, err := (&RemoteTokenizer{http: client}).ask(ctx, "http://vllm-0.invalid:8000/tokenize", nil, 1, 1)
 			return err
 		},
 	} {

@@ -62,14 +62,15 @@ type method struct {
 	name  string
 	asks  func(pod.Engine) bool // engines that may have it
 	write writer
-	read  func(reply []byte, limit int) (ids []uint32, cut int, err error)
+	read  func(reply []byte, limit int) (tokenizer.Result, error)
 	// chats: endpoints that have no path for a form may have one for the chat that
 	// is made of it.
 	chats bool
 }
 
-// writer makes what an endpoint is sent, and what may be said of the ids it answers.
-type writer func(tokenizer.Dialect, tokenizer.Text) (path string, body []byte, s tokenizer.Status, err error)
+// writer makes what an endpoint is sent, one body after another, and what may be said of
+// the ids it answers. Each answer is of the prompts that come next.
+type writer func(tokenizer.Dialect, tokenizer.Text) (path string, bodies [][]byte, s tokenizer.Status, err error)
 
 var _ tokenizer.Provider = (*RemoteTokenizer)(nil)
 
@@ -112,32 +113,34 @@ func (c *RemoteTokenizer) Tokenize(ctx context.Context, t tokenizer.Text) (token
 }
 
 // writeAsChat writes the chat that a request of another form is turned into.
-func (c *RemoteTokenizer) writeAsChat(d tokenizer.Dialect, t tokenizer.Text) (path string, body []byte, claim tokenizer.Status, err error) {
+func (c *RemoteTokenizer) writeAsChat(d tokenizer.Dialect, t tokenizer.Text) (path string, bodies [][]byte, claim tokenizer.Status, err error) {
 	if t, claim, err = asChat(d, t); err != nil {
 		return "", nil, "", err
 	}
-	path, body, status, err := c.write(d, t)
+	path, bodies, status, err := c.write(d, t)
 	if claim == tokenizer.Exact {
 		claim = status
 	}
-	return path, body, claim, err
+	return path, bodies, claim, err
 }
 
 // tokenize asks by the path of a shape, which need not be the request's.
 func (c *RemoteTokenizer) tokenize(ctx context.Context, t tokenizer.Text, write writer, shape tokenizer.Shape) (tokenizer.Result, error) {
 	list, err := c.order(t.Model, shape)
 	for _, e := range list {
-		path, body, status, werr := write(dialect(e.Engine), t)
+		path, bodies, status, werr := write(dialect(e.Engine), t)
 		if werr != nil {
 			return tokenizer.Result{}, werr // no endpoint would do better
 		}
-		k, began := restKey{e.URL, t.Model, shape}, c.rests.now()
+		k := restKey{e.URL, t.Model, shape}
 		if !c.rests.enter(k) {
 			err = fmt.Errorf("%s at %s: %w", c.name, pod.MaskURL(e.URL), ErrHung)
 			continue
 		}
-		res := tokenizer.Result{Status: status}
-		if res.IDs, res.Cut, err = c.ask(ctx, strings.TrimRight(e.URL, "/")+path, body, mostOf(t)); err == nil {
+		var res tokenizer.Result
+		var began time.Time
+		if res, began, err = c.askAll(ctx, strings.TrimRight(e.URL, "/")+path, bodies, mostOf(t)); err == nil {
+			res.Status = status
 			c.rests.answered(k)
 			return res, nil
 		}
@@ -224,29 +227,48 @@ type errHuge int
 
 func (e errHuge) Error() string { return fmt.Sprintf("reply of more than %d bytes", int(e)) }
 
-func (c *RemoteTokenizer) ask(ctx context.Context, url string, body []byte, most int) (ids []uint32, cut int, err error) {
+// askAll asks about one body after another. began is when the last question did, which
+// is the one that err is of.
+func (c *RemoteTokenizer) askAll(ctx context.Context, url string, bodies [][]byte, most int) (res tokenizer.Result, began time.Time, err error) {
+	limit := maxTokenizerIDs
+	for i, body := range bodies {
+		began = c.rests.now()
+		one, err := c.ask(ctx, url, body, most, limit)
+		if err != nil {
+			return tokenizer.Result{}, began, err
+		}
+		if limit -= len(one.IDs); i == 0 {
+			res = one
+		} else {
+			res.Further = append(res.Further, one.IDs)
+		}
+	}
+	return res, began, nil
+}
+
+func (c *RemoteTokenizer) ask(ctx context.Context, url string, body []byte, most, limit int) (res tokenizer.Result, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
-		return nil, 0, err
+		return res, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req, name := traced(req)
 	resp, err := c.http.Do(req)
 	if err != nil {
-		return nil, 0, wordless(name.blame(err))
+		return res, wordless(name.blame(err))
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
 		// A short error is read to its end so that the connection can be kept.
 		_, _ = io.CopyN(io.Discard, resp.Body, 4096)
-		return nil, 0, httpStatus(resp.StatusCode)
+		return res, httpStatus(resp.StatusCode)
 	}
 	reply, err := io.ReadAll(io.LimitReader(resp.Body, int64(most)+1))
 	if err != nil {
-		return nil, 0, wordless(err)
+		return res, wordless(err)
 	}
 	if len(reply) > most {
-		return nil, 0, errHuge(most)
+		return res, errHuge(most)
 	}
-	return c.read(reply, maxTokenizerIDs)
+	return c.read(reply, limit)
 }

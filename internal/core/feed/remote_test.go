@@ -75,6 +75,36 @@ func TestTokenize(t *testing.T) {
 	}
 }
 
+// TestTokenizeSeveral: an endpoint is asked once for each prompt of a request, and one
+// that fails at the last of them is left for another, which is asked for all.
+func TestTokenizeSeveral(t *testing.T) {
+	text := tokenizer.Text{Model: "base", Shape: tokenizer.Completion, Body: []byte(`{"prompt":["ab","c","def"]}`)}
+	good, asked := tokenizeServer(t, replies)
+	count := 0
+	bad, _ := tokenizeServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if count++; count == 3 {
+			answers(500)(w, r)
+			return
+		}
+		replies(w, r)
+	})
+	c := tokenizeClient(t, good, bad) // the second is asked first
+	for i := range 3 {
+		res, err := c.Tokenize(t.Context(), text)
+		if err != nil || res.Status != tokenizer.Exact || res.Cut >= 0 || !slices.Equal(res.IDs, []uint32{'a', 'b'}) ||
+			!slices.EqualFunc(res.Further, [][]uint32{{'c'}, {'d', 'e', 'f'}}, slices.Equal) {
+			t.Fatalf("%+v %v", res, err)
+		}
+		if n := int(asked.Load()); n != 3*(i+1) || count != 3 {
+			t.Errorf("asked %d times, and %d the one that failed", n, count)
+		}
+	}
+	many := tokenizer.Text{Model: "base", Shape: tokenizer.Completion, Body: []byte(`{"prompt":["a"` + strings.Repeat(`,"a"`, 16) + `]}`)}
+	if _, err := c.Tokenize(t.Context(), many); !errors.Is(err, tokenizer.ErrManyPrompts) || asked.Load() != 9 {
+		t.Errorf("%v, asked %d times", err, asked.Load())
+	}
+}
+
 func TestTokenizeAnotherEndpoint(t *testing.T) {
 	for name, bad := range map[string]http.HandlerFunc{
 		"500":      answers(500),

@@ -16,20 +16,27 @@ func NewRenderClient(client *http.Client, candidates func(model string) []Tokeni
 	return newRemoteTokenizer(method{
 		name: "render", chats: true,
 		asks: func(e pod.Engine) bool { return e != pod.EngineTriton && e != pod.EngineTRTLLM },
-		write: func(d tokenizer.Dialect, t tokenizer.Text) (string, []byte, tokenizer.Status, error) {
+		write: func(d tokenizer.Dialect, t tokenizer.Text) (string, [][]byte, tokenizer.Status, error) {
 			path, body, err := tokenizer.WriteRender(d, t)
 			status := tokenizer.Exact
 			if t.Shape == tokenizer.Messages && thinks(t.Body) {
 				status = tokenizer.Unverified
 			}
-			return path, body, status, err
+			return path, [][]byte{body}, status, err
 		},
-		read: func(reply []byte, limit int) ([]uint32, int, error) {
+		read: func(reply []byte, limit int) (tokenizer.Result, error) {
 			prompts, err := tokenizer.ParseRender(reply, limit)
 			if err != nil {
-				return nil, 0, err
+				return tokenizer.Result{}, err
 			}
-			return prompts[0].IDs, prompts[0].Cut, nil // of several the first counts
+			res := tokenizer.Result{IDs: prompts[0].IDs, Cut: prompts[0].Cut}
+			for _, p := range prompts[1:] {
+				if p.Cut >= 0 { // only chats have media, and a chat is one prompt
+					return tokenizer.Result{}, tokenizer.ErrMedia
+				}
+				res.Further = append(res.Further, p.IDs)
+			}
+			return res, nil
 		},
 	}, client, candidates)
 }

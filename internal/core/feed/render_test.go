@@ -33,13 +33,13 @@ func TestRender(t *testing.T) {
 		path   string
 		body   string
 		reply  string
-		want   []uint32
+		want   [][]uint32
 		cut    int
 	}{
-		{"vLLM chat", pod.EngineVLLM, chat, "/v1/chat/completions/render", `{"model":"base","messages":[{"role":"user","content":"hi"}]}`, `{"token_ids":[1,2]}`, []uint32{1, 2}, -1},
-		{"vLLM completion", pod.EngineUnknown, text, "/v1/completions/render", `{"prompt":["a","b"],"model":"base"}`, `[{"token_ids":[1]},{"token_ids":[2]}]`, []uint32{1}, -1},
-		{"SGLang chat", pod.EngineSGLang, chat, "/v1/chat/completions/render", `{"model":"base","messages":[{"role":"user","content":"hi"}]}`, `{"input_ids":[3]}`, []uint32{3}, -1},
-		{"media", pod.EngineVLLM, chat, "/v1/chat/completions/render", `{"model":"base","messages":[{"role":"user","content":"hi"}]}`, `{"token_ids":[1,2,3],"features":{"mm_placeholders":{"image":[{"offset":1,"length":1}]}}}`, []uint32{1, 2, 3}, 1},
+		{"vLLM chat", pod.EngineVLLM, chat, "/v1/chat/completions/render", `{"model":"base","messages":[{"role":"user","content":"hi"}]}`, `{"token_ids":[1,2]}`, [][]uint32{{1, 2}}, -1},
+		{"vLLM completion", pod.EngineUnknown, text, "/v1/completions/render", `{"prompt":["a","b"],"model":"base"}`, `[{"token_ids":[1]},{"token_ids":[2,3]}]`, [][]uint32{{1}, {2, 3}}, -1},
+		{"SGLang chat", pod.EngineSGLang, chat, "/v1/chat/completions/render", `{"model":"base","messages":[{"role":"user","content":"hi"}]}`, `{"input_ids":[3]}`, [][]uint32{{3}}, -1},
+		{"media", pod.EngineVLLM, chat, "/v1/chat/completions/render", `{"model":"base","messages":[{"role":"user","content":"hi"}]}`, `{"token_ids":[1,2,3],"features":{"mm_placeholders":{"image":[{"offset":1,"length":1}]}}}`, [][]uint32{{1, 2, 3}}, 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			e, _ := tokenizeServer(t, func(w http.ResponseWriter, r *http.Request) {
@@ -50,7 +50,7 @@ func TestRender(t *testing.T) {
 			})
 			e.Engine = tc.engine
 			res, err := renderClient(t, e).Tokenize(t.Context(), tc.text)
-			if err != nil || !slices.Equal(res.IDs, tc.want) || res.Cut != tc.cut || res.Status != tokenizer.Exact {
+			if got := append([][]uint32{res.IDs}, res.Further...); err != nil || !slices.EqualFunc(got, tc.want, slices.Equal) || res.Cut != tc.cut || res.Status != tokenizer.Exact {
 				t.Errorf("%+v %v", res, err)
 			}
 		})

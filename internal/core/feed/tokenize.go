@@ -8,26 +8,26 @@ import (
 )
 
 // NewTokenizeClient returns the provider "tokenize": POST /tokenize of the engines
-// themselves. See newRemoteTokenizer.
+// themselves, once for each prompt of a request. See newRemoteTokenizer.
 func NewTokenizeClient(client *http.Client, candidates func(model string) []TokenizerEndpoint) *RemoteTokenizer {
 	return newRemoteTokenizer(method{
 		name: "tokenize",
 		asks: func(e pod.Engine) bool { return e != pod.EngineTriton && e != pod.EngineTRTLLM }, // which have none
-		write: func(d tokenizer.Dialect, t tokenizer.Text) (string, []byte, tokenizer.Status, error) {
-			body, status, err := tokenizeBody(d, t)
-			return "/tokenize", body, status, err
+		write: func(d tokenizer.Dialect, t tokenizer.Text) (string, [][]byte, tokenizer.Status, error) {
+			bodies, status, err := tokenizeBodies(d, t)
+			return "/tokenize", bodies, status, err
 		},
-		read: func(reply []byte, limit int) ([]uint32, int, error) {
+		read: func(reply []byte, limit int) (tokenizer.Result, error) {
 			ids, err := tokenizer.ParseResponse(reply, limit)
-			return ids, -1, err
+			return tokenizer.Result{IDs: ids, Cut: -1}, err
 		},
 	}, client, candidates)
 }
 
-// tokenizeBody is what an engine's /tokenize is sent. It knows texts and chats, so
+// tokenizeBodies are what an engine's /tokenize is sent, one after another. It knows texts and chats, so
 // that a request of another form is turned into a chat; and it does not tell where
 // among its ids an image stands.
-func tokenizeBody(d tokenizer.Dialect, t tokenizer.Text) ([]byte, tokenizer.Status, error) {
+func tokenizeBodies(d tokenizer.Dialect, t tokenizer.Text) ([][]byte, tokenizer.Status, error) {
 	if t.Media {
 		return nil, "", tokenizer.ErrMedia
 	}
@@ -35,9 +35,9 @@ func tokenizeBody(d tokenizer.Dialect, t tokenizer.Text) ([]byte, tokenizer.Stat
 	if err != nil {
 		return nil, "", err
 	}
-	body, status, err := tokenizer.WriteRequest(d, t)
+	bodies, status, err := tokenizer.WriteRequests(d, t)
 	if claim == tokenizer.Unverified {
 		status = claim
 	}
-	return body, status, err
+	return bodies, status, err
 }

@@ -12,16 +12,17 @@ import (
 // for the whole set keeps the differences between pods in real seconds: a slower
 // pod shows in its hardware term, not in a reference of its own.
 type basis struct {
-	policy *Policy
-	cal    Calibration // as configured, times what was learned of the model
-	prior  view.Prior
-	rate   view.Rate // of the model, as learned
-	scale  float64   // of the configured calibration: 1 = nothing was learned
-	now    int64
-	prompt int  // L, tokens
-	exact  bool // the prompt's tokens are known
-	able   int  // pods that nothing but their load leaves out
-	proven int  // of these, the ones that have answered a request
+	policy  *Policy
+	cal     Calibration // as configured, times what was learned of the model
+	prior   view.Prior
+	rate    view.Rate // of the model, as learned
+	scale   float64   // of the configured calibration: 1 = nothing was learned
+	now     int64
+	prompt  int  // L, tokens; of several prompts all
+	exact   bool // the prompt's tokens are known
+	several      // prompts
+	able    int  // pods that nothing but their load leaves out
+	proven  int  // of these, the ones that have answered a request
 	// largest is the greatest block size in the index: only shorter prompts can be
 	// shorter than a pod's block.
 	largest int
@@ -46,13 +47,14 @@ type basis struct {
 
 func newBasis(v *view.View, q *Query, pol *Policy) basis {
 	b := basis{
-		now:    q.Now,
-		prompt: max(1, q.PromptTokens),
-		exact:  len(q.Prompt.Tokens) > 0,
-		means:  v.Load.Means(q.Now),
+		now:     q.Now,
+		prompt:  max(1, q.PromptTokens),
+		exact:   len(q.Prompt.Tokens) > 0,
+		several: several{prompts: max(1, q.Prompts)},
+		means:   v.Load.Means(q.Now),
 	}
 	if b.exact {
-		b.prompt = len(q.Prompt.Tokens)
+		b.prompt, b.several = count(q)
 	}
 	b.follow(pol)
 	b.learn(v.Load, q.Base)
@@ -62,7 +64,7 @@ func newBasis(v *view.View, q *Query, pol *Policy) basis {
 
 // settle derives what stays the same for all pods.
 func (b *basis) settle() {
-	b.cold = b.cal.prefill(float64(b.prompt), 0)
+	b.cold = b.computed(0)
 	b.mean, b.stays = b.meanPrefill(), seconds(b.means.Residence)
 }
 
@@ -107,7 +109,11 @@ func (p *Policy) PrefillRate(l *view.Ledger, model string) (tokensPerSecond, sur
 
 // computed is T(u, H) in seconds for a row whose Cached is set.
 func (b *basis) computed(cached int) float64 {
-	return b.cal.prefill(float64(b.prompt-cached), float64(cached))
+	u, h := float64(b.prompt-cached), float64(cached)
+	if b.prompts > 1 {
+		return b.computedOf(u, h)
+	}
+	return b.cal.prefill(u, h)
 }
 
 // power is x^n for small n, several times faster than math.Pow and exact for

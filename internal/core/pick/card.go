@@ -24,7 +24,7 @@ type Card struct {
 	Model     string
 	Base      string // that Model means, "" = nobody knows the model
 	Adapter   string
-	Tokens    int         // of the prompt
+	Tokens    int         // of the prompt, or of all prompts
 	Exact     bool        // Tokens counts exact ids; otherwise it is an estimate
 	Unmatched reason.Code // why nothing could be matched, "" = it could
 	Origin    Origin      // who told the token ids
@@ -51,7 +51,9 @@ type Card struct {
 // scratch is what Decide works with and nobody reads afterwards.
 type scratch struct {
 	found   index.Result
-	deepest []int32 // by row: of found.Matches the one of its deepest rank, plus one; 0 = none
+	sums    sums
+	matches []index.Match // of found, or of sums
+	deepest []int32       // by row: of matches the one of its deepest rank, plus one; 0 = none
 	near    affinity.Result
 	key     []byte // tie-break input
 	ranks   []int  // of the winner, equally idle
@@ -248,25 +250,20 @@ func (c *Card) Clone() *Card {
 }
 
 // Work is what placing the request on the winner means for the ledger. q is the
-// query the card was decided for. The ledger learns rates only from prompts whose
+// query the card was decided for. The ledger learns rates only from single prompts whose
 // length is known, on pods whose cache is known and whose queue is ours alone.
 func (c *Card) Work(q *Query) view.Work {
 	b := &c.basis
 	w := view.Work{Tokens: c.Tokens, Rank: -1, Adapter: c.Adapter, Limits: b.policy.Breaker.limits(), Prior: b.prior}
 	if len(q.Prompt.Tokens) > 0 {
-		w.Prompt = &q.Prompt
+		w.Prompt, w.Further = &q.Prompt, q.Further
 	}
 	w.Bytes = q.Bytes
 	if r := c.WinnerRow(); r != nil {
 		w.Prefill = duration(r.Slow * r.Prefill)
 		w.Uncached, w.Rank = r.Uncached, r.Rank
-		if c.Exact && r.Trust == 1 && !r.Foreign && r.RankWhy != reason.RankByEngine && !b.crowded(r) {
+		if c.Exact && b.prompts == 1 && r.Trust == 1 && !r.Foreign && r.RankWhy != reason.RankByEngine && !b.crowded(r) {
 			w.Nominal = duration(r.Prefill / b.scale)
-		}
-		if n := float64(q.FurtherPrompts); n > 0 {
-			w.Tokens += q.Further
-			w.Prefill += duration(r.Slow * n * b.cal.prefill(float64(q.Further)/n, 0))
-			w.Nominal = 0
 		}
 	}
 	return w

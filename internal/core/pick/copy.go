@@ -58,10 +58,11 @@ func (b *basis) observeCopy(r *Row) {
 	}
 }
 
-// countSharers asks how many hold to the prefix, where some pod lacks it.
+// countSharers asks how many hold to the prefix, where some pod lacks it. Several prompts
+// have no one prefix to share.
 func (c *Card) countSharers(v *view.View, q *Query) {
 	h := &c.basis.holders
-	if c.Exact && h.cached > 0 && h.pods < len(c.Rows) {
+	if c.Exact && c.basis.prompts == 1 && h.cached > 0 && h.pods < len(c.Rows) {
 		h.sharers = v.Load.Sharers(&q.Prompt, h.cached)
 	}
 }

@@ -79,7 +79,7 @@ func (c *Card) lay(q *Query, i int, p *pod.Pod) *Row {
 	r.Pod, r.Rank, r.Slow, r.Trust, r.Sync, r.Device, r.Waiting, r.entry = p, -1, 1, 1, &noSync, &noDevice, &noValue, &noEntry
 	r.Match.Rank = -1
 	if m := c.deepest[i]; m > 0 {
-		r.Match.take(&c.found.Matches[m-1], p)
+		r.Match.take(&c.matches[m-1], p)
 	} else if c.guesses(q) {
 		r.Near = c.nearOf(p, q)
 	}

@@ -31,7 +31,9 @@ func (c *Card) Explanation() *Explanation {
 		},
 		Pods: make([]ExplainedPod, 0, len(c.Rows)),
 	}
-	if size := c.deepestSize(); size > 0 && c.Exact {
+	if b.prompts > 1 {
+		x.Prompts = b.prompts
+	} else if size := c.deepestSize(); size > 0 && c.Exact {
 		x.BlockSize, x.Blocks, x.TailTokens = ptr(size), ptr(c.Tokens/size), ptr(c.Tokens%size)
 	}
 	for rank, i := range c.Order(nil) {

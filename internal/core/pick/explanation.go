@@ -18,9 +18,12 @@ type Explanation struct {
 	Model string  `json:"model"` // as the request names it
 	Base  *string `json:"base"`  // what it means; null = no table has it: routed by load
 	LoRA  *string `json:"lora"`
-	// Tokens of the prompt; TokensExact false marks an estimate. The block counts
-	// are those of the deepest match's block size.
-	Tokens      int     `json:"tokens"`
+	// Tokens of the prompt, or of all Prompts together; TokensExact false marks an
+	// estimate. The block counts are those of the deepest match's block size; null of
+	// several prompts, each of which ends in a rest of its own.
+	Tokens int `json:"tokens"`
+	// Prompts is how many the request has; absent of one.
+	Prompts     int     `json:"prompts,omitempty"`
 	TokensExact bool    `json:"tokens_exact"`
 	Blocks      *int    `json:"blocks"`
 	BlockSize   *int    `json:"block_size"`
@@ -67,6 +70,8 @@ type ExplainedTokenizer struct {
 // ExplainedPrompt is a prompt in token ids.
 type ExplainedPrompt struct {
 	IDs []uint32 `json:"token_ids"`
+	// Further are the prompts behind the first, in order; absent of one.
+	Further [][]uint32 `json:"further_token_ids,omitempty"`
 	// Cut is the first position whose content the ids do not determine; null = none.
 	Cut *int `json:"cut"`
 	// BlockSize is that of the pod picked: its blocks begin at every multiple.
@@ -140,7 +145,8 @@ type ExplainedCircuit struct {
 	Probe    *float64 `json:"probe_s"`         // until the next one may be placed; null = closed
 }
 
-// ExplainedMatch counts blocks of the prompt on the pod, by fastest tier.
+// ExplainedMatch counts blocks of the prompt on the pod, by fastest tier; of several
+// prompts it is the sum.
 type ExplainedMatch struct {
 	GPU      int  `json:"gpu"`
 	Host     int  `json:"host"`

@@ -88,7 +88,7 @@ func hard(q *Query, p *pod.Pod) Verdict {
 // unfit reports that a soft filter leaves the pod out: soft says which.
 func (b *basis) unfit(r *Row) bool {
 	return r.Depth >= b.policy.Breaker.Depth || r.silent || r.fatal || r.asleep || r.Load.Circuit.Out ||
-		b.exact && r.Pod.Spec.MaxContext > 0 && b.prompt > r.Pod.Spec.MaxContext
+		b.exact && r.Pod.Spec.MaxContext > 0 && b.longest > r.Pod.Spec.MaxContext
 }
 
 // soft applies the filters that compare what was observed. A length that is only
@@ -96,8 +96,8 @@ func (b *basis) unfit(r *Row) bool {
 // engine's to refuse: its error says more than ours could.
 func (b *basis) soft(r *Row) (v Verdict, value, limit float64) {
 	switch context := r.Pod.Spec.MaxContext; {
-	case b.exact && context > 0 && b.prompt > context:
-		return TooLong, float64(b.prompt), float64(context)
+	case b.exact && context > 0 && b.longest > context:
+		return TooLong, float64(b.longest), float64(context)
 	case r.silent:
 		return NotAnswering, b.quiet(r), b.policy.KnownFor
 	case r.fatal:

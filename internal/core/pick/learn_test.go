@@ -184,23 +184,6 @@ func TestNothingToLearnWithoutRoom(t *testing.T) {
 	}
 }
 
-// Prompts behind the first of a request cost the pod time and memory, and such a
-// request teaches nothing: how much of them is cached is not known.
-func TestFurtherPrompts(t *testing.T) {
-	f := newFleet(t, 1)
-	q := f.query(tokens(1, 4000), start)
-	card := f.decide(q)
-	one := card.Work(q)
-	q.Further, q.FurtherPrompts = 40_000, 10
-	more := card.Work(q)
-	if more.Tokens != 44_000 || more.Uncached != one.Uncached || more.Nominal != 0 || one.Nominal == 0 {
-		t.Errorf("%+v", more)
-	}
-	if x := more.Prefill.Seconds() / one.Prefill.Seconds(); x < 10.99 || x > 11.01 {
-		t.Errorf("11 equal prompts take the time of %.2f", x)
-	}
-}
-
 // Pods without streams, and prompts that nobody has read, teach nothing.
 func TestNothingToLearnFrom(t *testing.T) {
 	e := newEngines(t, 4_000, 4_000)

@@ -10,7 +10,7 @@ import (
 )
 
 // Match is what a pod holds of the prompt, in blocks of Size tokens from the
-// first on. A pod of several data-parallel ranks counts with the one that holds
+// first on; of several prompts the sum. A pod of several data-parallel ranks counts with the one that holds
 // most: each rank has a cache of its own.
 type Match struct {
 	Rank   int32 // -1 = nothing matched
@@ -58,17 +58,22 @@ func (c *Card) match(v *view.View, q *Query) {
 		}
 		return
 	}
-	v.Index.Lookup(&q.Prompt, &c.found)
-	for i := range c.found.Matches {
-		at := v.Pods.Place(c.found.Matches[i].Member)
+	if len(q.Further) > 0 {
+		c.matches = c.sums.lookup(v, q, &c.found)
+	} else {
+		v.Index.Lookup(&q.Prompt, &c.found)
+		c.matches = c.found.Matches
+	}
+	for i := range c.matches {
+		at := v.Pods.Place(c.matches[i].Member)
 		if at < 0 {
 			continue // the pod left the fleet; its blocks are being purged
 		}
 		if before := c.deepest[at]; before > 0 {
 			p := v.Pods.Pods[at]
 			var a, b Match
-			a.take(&c.found.Matches[i], p)
-			b.take(&c.found.Matches[before-1], p)
+			a.take(&c.matches[i], p)
+			b.take(&c.matches[before-1], p)
 			if !deeper(&a, &b, c.Tokens) {
 				continue
 			}

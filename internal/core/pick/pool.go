@@ -41,7 +41,7 @@ func (b *basis) observePool(r *Row, s *telemetry.Brief) {
 	if r.asleep {
 		held = 0
 	}
-	r.PoolAdds = float64(b.prompt - held + block)
+	r.PoolAdds = float64(b.prompt - held + b.prompts*block)
 }
 
 // fillPool sets φ. Usage counts here while others may be on the pod, whose requests

@@ -19,15 +19,14 @@ type Query struct {
 	Model     string // as the client asked, for display
 	Base      string // base model a pod must serve; "" = any pod will do
 	Adapter   string // LoRA adapter the request needs; "" = none
-	// Prompt holds the exact token ids. Without any (Prompt.Tokens nil) nothing
-	// matches, Unmatched says why, and PromptTokens is an estimate.
+	// Prompt holds the exact token ids; of several prompts the first, and Further are the
+	// others. Without any (Prompt.Tokens nil) nothing matches, Unmatched says why, and
+	// PromptTokens, of all Prompts together, is an estimate. Prompts 0 means one.
 	Prompt       block.Prompt
+	Further      []block.Prompt
 	PromptTokens int
-	// Further are the tokens of the request's prompts behind the first, of which there
-	// are FurtherPrompts: an estimate. They cost a pod's time and memory and match
-	// nothing, so that they bear on decisions about later requests alone.
-	Further, FurtherPrompts int
-	Unmatched               reason.Code
+	Prompts      int
+	Unmatched    reason.Code
 	// Bytes stand for a prompt without ids: where the same bytes were placed before
 	// is a guess at who has it. They are never compared with the index.
 	Bytes  affinity.Prefix

@@ -112,7 +112,7 @@ func (c *Card) resume(was *Card, pol *Policy) {
 
 // again is the basis before anything was observed, under a policy.
 func (b *basis) again(pol *Policy) basis {
-	n := basis{now: b.now, prompt: b.prompt, exact: b.exact, means: b.means}
+	n := basis{now: b.now, prompt: b.prompt, exact: b.exact, several: b.several, means: b.means}
 	n.follow(pol)
 	n.calibrate(b.prior.Model)
 	if rate := b.rate; pol.Learn.On {

@@ -6,7 +6,8 @@ import (
 	"github.com/eppctl/eppctl/internal/core/view"
 )
 
-// why names the reason that a pod counts as holding nothing of the prompt. "The
+// why names the reason that a pod counts as holding nothing of the prompt, or of any of
+// several. "The
 // score is 0 and nothing says why" is the most frequent complaint about
 // cache-aware routers. The order is that of cause: what explains everything else
 // comes first.
@@ -33,12 +34,12 @@ func (c *Card) why(v *view.View, q *Query, r *Row, s *telemetry.Brief) reason.Co
 	if r.Sync.LastEvent == 0 && toldSize(v, r) == 0 { // a size without an event is that of a replayed history
 		return reason.NoEventsEver
 	}
-	if b := &c.basis; b.prompt > b.largest && (q.Prompt.Cut < 0 || q.Prompt.Cut >= b.largest) {
+	if b := &c.basis; b.longest > b.largest && (q.Prompt.Cut < 0 || q.Prompt.Cut >= b.largest) {
 		return whyGone(v, q, r) // whatever the size of the pod's blocks
 	}
 	size := toldSize(v, r)
 	switch {
-	case c.basis.prompt <= size: // the last block is computed again anyway
+	case c.basis.longest <= size: // the last block is computed again anyway
 		return reason.PromptShort
 	case size > 0 && q.Prompt.Cut >= 0 && q.Prompt.Cut < size:
 		return reason.CutAtImage
@@ -50,7 +51,11 @@ func (c *Card) why(v *view.View, q *Query, r *Row, s *telemetry.Brief) reason.Co
 // that its events never stored, or removed.
 func whyGone(v *view.View, q *Query, r *Row) reason.Code {
 	for _, m := range r.Pod.Members {
-		if at, lost := v.Index.Lost(m, &q.Prompt); lost {
+		at, lost := v.Index.Lost(m, &q.Prompt)
+		for i := 0; i < len(q.Further) && !lost; i++ {
+			at, lost = v.Index.Lost(m, &q.Further[i])
+		}
+		if lost {
 			r.Cleared = at
 			return reason.Cleared
 		}

@@ -49,8 +49,9 @@ func TestCapturedRequests(t *testing.T) {
 					if rec.Status != 200 {
 						break
 					}
-					if want := usedIDs(t, rec); want != nil && !slices.Equal(r.TokenIDs, want) {
-						t.Errorf("ids %v, the engine used %v", r.TokenIDs, want)
+					got := append([][]uint32{r.TokenIDs}, r.Further...)
+					if want := testdata.Prompts(t, rec.TokenIDs); want != nil && !slices.EqualFunc(got, want, slices.Equal) {
+						t.Errorf("ids %v, the engine used %v", got, want)
 					}
 				default:
 					asked++
@@ -65,24 +66,6 @@ func TestCapturedRequests(t *testing.T) {
 			t.Logf("%d with ids, %d for a tokenizer, %d by load", native, asked, byLoad)
 		})
 	}
-}
-
-// usedIDs are the ids the engine used; of several prompts those of the first.
-func usedIDs(t *testing.T, rec recorded) (list []uint32) {
-	t.Helper()
-	if len(rec.TokenIDs) == 0 || string(rec.TokenIDs) == "null" {
-		return nil
-	}
-	var lists [][]uint32
-	if json.Unmarshal(rec.TokenIDs, &list) != nil {
-		if err := json.Unmarshal(rec.TokenIDs, &lists); err != nil {
-			t.Fatal(err)
-		}
-		if len(lists) > 0 {
-			list = lists[0]
-		}
-	}
-	return list
 }
 
 func TestCapturedTraps(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/reason"
@@ -91,7 +92,7 @@ func (c *Chain) Tokens(ctx context.Context, r *Request, base string, body []byte
 		a.Why = r.Unmatched
 		return a
 	case len(r.TokenIDs) > 0:
-		a.Result, a.Provider = r.qualify(tokenizer.Result{IDs: r.TokenIDs, Status: tokenizer.Exact, Cut: -1}), InBody
+		a.Result, a.Provider = tokenizer.Result{IDs: r.TokenIDs, Further: r.Further, Status: tokenizer.Exact, Cut: -1}, InBody
 		return a
 	case r.Shape == 0:
 		a.Why = reason.Shape
@@ -143,12 +144,15 @@ func (c *Chain) first(ctx context.Context, r *Request, text tokenizer.Text, ente
 // told asks one provider.
 func (c *Chain) told(ctx context.Context, r *Request, l *Link, text tokenizer.Text, enter Enter, a *Answer) bool {
 	res, err := l.ask(ctx, text, enter)
+	if err == nil {
+		err = whole(&res, r.Prompts)
+	}
 	if err != nil {
 		why, detail := c.why(err)
 		c.failed(a, l, why, detail, err)
 		return false
 	}
-	a.Result, a.Provider = r.qualify(res), l.Provider.Name()
+	a.Result, a.Provider = res, l.Provider.Name()
 	if c.Told != nil {
 		c.Told(a.Provider)
 	}
@@ -197,7 +201,7 @@ func (c *Chain) why(err error) (reason.Code, string) {
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return reason.TokenizeSlow, ""
-	case errors.Is(err, tokenizer.ErrShape), errors.Is(err, tokenizer.ErrMedia), errors.Is(err, tokenizer.ErrTruncated):
+	case errors.Is(err, tokenizer.ErrShape), errors.Is(err, tokenizer.ErrMedia), errors.Is(err, tokenizer.ErrTruncated), errors.Is(err, tokenizer.ErrManyPrompts):
 		return reason.Shape, ""
 	}
 	return reason.TokenizeFailed, ""
@@ -219,17 +223,16 @@ func (l *Link) ask(ctx context.Context, t tokenizer.Text, enter Enter) (tokenize
 		}
 		defer leave()
 	}
-	res, err := l.Provider.Tokenize(ctx, t)
-	if err == nil && len(res.IDs) == 0 {
-		err = errNoIDs
-	}
-	return res, err
+	return l.Provider.Tokenize(ctx, t)
 }
 
-// qualify takes the claim of exactness away where the request itself forbids it.
-func (r *Request) qualify(res tokenizer.Result) tokenizer.Result {
-	if r.Caveat != "" {
-		res.Status, res.Doubtful = tokenizer.Unverified, true
+// whole makes sure that a provider gave ids of each prompt.
+func whole(res *tokenizer.Result, prompts int) error {
+	if len(res.IDs) == 0 || slices.ContainsFunc(res.Further, func(ids []uint32) bool { return len(ids) == 0 }) {
+		return errNoIDs
 	}
-	return res
+	if got := 1 + len(res.Further); got != prompts {
+		return fmt.Errorf("provider gave ids of %d prompts; the request has %d", got, prompts)
+	}
+	return nil
 }

@@ -129,19 +129,45 @@ func TestChainNeedsNoProviderForIDs(t *testing.T) {
 	chain := prompt.Chain{Links: []prompt.Link{{Provider: fails}}, Fallback: func(string, reason.Code, error) {
 		t.Error("a provider was asked")
 	}}
-	for b, status := range map[string]tokenizer.Status{
-		`{"model":"m","prompt":[1,2]}`:       tokenizer.Exact,
-		`{"model":"m","prompt":[[1,2],[3]]}`: tokenizer.Unverified,
+	for b, further := range map[string][][]uint32{
+		`{"model":"m","prompt":[1,2]}`:             nil,
+		`{"model":"m","prompt":[[1,2],[3],[4,5]]}`: {{3}, {4, 5}},
 	} {
 		got := chain.Tokens(t.Context(), parse(t, b), "base", []byte(b), nil)
 		res, from, why := got.Result, got.Provider, got.Why
-		if !slices.Equal(res.IDs, []uint32{1, 2}) || res.Status != status || res.Cut >= 0 || from != prompt.InBody || why != "" {
+		if !slices.Equal(res.IDs, []uint32{1, 2}) || !slices.EqualFunc(res.Further, further, slices.Equal) || res.Status != tokenizer.Exact || res.Doubtful || res.Cut >= 0 || from != prompt.InBody || why != "" {
 			t.Errorf("%s: %+v %q %q", b, res, from, why)
 		}
 	}
 	b := `{"model":"m","prompt":[1],"extra_key":"x"}`
 	if got := chain.Tokens(t.Context(), parse(t, b), "base", []byte(b), nil); got.Why != reason.PrivateCache || got.IDs != nil {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestChainWantsEveryPrompt: a provider that tells the ids of another number of prompts
+// than the request has, or of none of a prompt, is passed over.
+func TestChainWantsEveryPrompt(t *testing.T) {
+	const two = `{"model":"m","prompt":["a","b"]}`
+	all := [][]uint32{{7}, {8, 9}}
+	for name, c := range map[string]struct {
+		gives [][]uint32
+		asked string
+		why   reason.Code
+	}{
+		"all":           {all, two, ""},
+		"the first":     {all[:1], two, reason.TokenizeFailed},
+		"one too many":  {append(all, all[0]), two, reason.TokenizeFailed},
+		"one of no ids": {[][]uint32{{7}, {}}, two, reason.TokenizeFailed},
+		"two for one":   {all, `{"model":"m","prompt":"a"}`, reason.TokenizeFailed},
+	} {
+		chain := prompt.Chain{Links: []prompt.Link{{Provider: provider{"gives", func(context.Context, tokenizer.Text) (tokenizer.Result, error) {
+			return tokenizer.Result{IDs: c.gives[0], Further: c.gives[1:], Status: tokenizer.Exact, Cut: -1}, nil
+		}}}}}
+		got := chain.Tokens(t.Context(), parse(t, c.asked), "base", []byte(c.asked), nil)
+		if got.Why != c.why || (got.Why == "") != slices.EqualFunc(got.Further, all[1:], slices.Equal) {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }
 

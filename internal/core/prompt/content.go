@@ -8,8 +8,7 @@ import (
 	"github.com/eppctl/eppctl/internal/core/tokenizer"
 )
 
-// promptField reads a prompt: text, ids, or a list of either, of which the first
-// counts.
+// promptField reads a prompt: text, ids, or a list of either.
 func (w *walker) promptField() error {
 	w.prompt = content{form: other}
 	p := &w.prompt
@@ -17,7 +16,7 @@ func (w *walker) promptField() error {
 	if kind == '[' {
 		if list, shift, ok := tokenizer.TakeIDs(w.d, w.lim.Tokens); ok {
 			w.shift += shift
-			*p = content{form: ids, prompts: 1, ids: list}
+			*p = content{form: ids, prompts: 1, ids: list, tokens: len(list)}
 			return nil
 		}
 	}
@@ -38,7 +37,7 @@ func (w *walker) promptField() error {
 	}
 	switch list, err := tokenizer.AppendIDs(nil, raw, w.lim.Tokens); {
 	case err == nil && len(list) > 0:
-		*p = content{form: ids, prompts: 1, ids: list}
+		*p = content{form: ids, prompts: 1, ids: list, tokens: len(list)}
 		return nil
 	case errors.Is(err, tokenizer.ErrManyIDs):
 		return nil
@@ -46,11 +45,8 @@ func (w *walker) promptField() error {
 	return w.batch(raw)
 }
 
-// batch reads a list of prompts. They are one request to the engine and several
-// sequences in its cache. The first is matched for all, since they most often begin
-// alike; of the others only the size counts.
+// batch reads a list of prompts, all of text or all of ids: engines refuse a mixture.
 func (w *walker) batch(raw []byte) error {
-	p := &w.prompt
 	d := tokenizer.NewDecoder(raw)
 	if _, err := d.ReadToken(); err != nil {
 		return err
@@ -60,28 +56,43 @@ func (w *walker) batch(raw []byte) error {
 		if err != nil {
 			return err
 		}
-		if p.prompts++; p.prompts > 1 {
-			p.further.add(item)
-			continue
-		}
-		switch item.Kind() {
-		case '"':
-			p.form, p.chars = text, len(item)-2
-		case '[':
-			if list, err := tokenizer.AppendIDs(nil, item, w.lim.Tokens); err == nil && len(list) > 0 {
-				p.form, p.ids = ids, list
-			}
-		}
+		w.prompt.add(item, w.lim.Tokens)
+	}
+	if w.prompt.prompts > tokenizer.MaxPrompts {
+		w.prompt.form = other
 	}
 	return nil
 }
 
-func (f *Further) add(item jsontext.Value) {
+// add takes in one prompt of a list. What is none, or of another form than the first,
+// leaves the list not understood; its size counts all the same.
+func (c *content) add(item jsontext.Value, limit int) {
+	c.prompts++
+	is := other
 	switch item.Kind() {
 	case '"':
-		f.Chars += len(item) - 2
+		is = text
+		c.chars += len(item) - 2
 	case '[':
-		f.IDs += bytes.Count(item, []byte{','}) + 1
+		if c.prompts > tokenizer.MaxPrompts {
+			c.tokens += bytes.Count(item, []byte{','}) + 1
+			break
+		}
+		list, err := tokenizer.AppendIDs(nil, item, limit-c.tokens)
+		c.tokens += len(list)
+		switch {
+		case err != nil || len(list) == 0:
+		case c.prompts == 1:
+			is, c.ids = ids, list
+		default:
+			is, c.further = ids, append(c.further, list)
+		}
+	}
+	switch {
+	case c.prompts == 1:
+		c.form = is
+	case is != c.form:
+		c.form = other
 	}
 }
 

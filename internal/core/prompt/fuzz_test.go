@@ -8,6 +8,7 @@ import (
 
 	"github.com/eppctl/eppctl/internal/core/prompt"
 	"github.com/eppctl/eppctl/internal/core/pyjson"
+	"github.com/eppctl/eppctl/internal/core/tokenizer"
 )
 
 func FuzzParse(f *testing.F) {
@@ -50,13 +51,23 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if len(r.TokenIDs) > 0 && (r.Unmatched != "" || r.Shape != 0) || len(r.TokenIDs) > len(body) {
+		if len(r.TokenIDs) > 0 && (r.Unmatched != "" || r.Shape != 0) || r.IDs > len(body) {
 			t.Fatalf("%+v", r)
+		}
+		ids := len(r.TokenIDs)
+		for _, list := range r.Further {
+			if len(list) == 0 {
+				t.Fatalf("a prompt of no ids: %+v", r)
+			}
+			ids += len(list)
+		}
+		if ids > 0 && (ids != r.IDs || 1+len(r.Further) != r.Prompts) || r.Unmatched == "" && r.Prompts > tokenizer.MaxPrompts {
+			t.Fatalf("%d ids: %+v", ids, r)
 		}
 		if r.Unmatched == "" && r.Shape == 0 && len(r.TokenIDs) == 0 {
 			t.Fatalf("neither ids nor a reason: %+v", r)
 		}
-		if r.N < 1 || r.Chars < 0 || strings.Contains(r.Caveat, `"`) {
+		if r.N < 1 || r.Chars < 0 {
 			t.Fatalf("%+v", r)
 		}
 	})

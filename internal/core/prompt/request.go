@@ -14,7 +14,7 @@ import (
 type Limits struct {
 	// DefaultModel stands in for a body without a model; "" refuses such a body.
 	DefaultModel string
-	// Tokens is the longest list of ids that is read; 0 = 4 Mi. The memory it
+	// Tokens is how many ids are read, of all prompts together; 0 = 4 Mi. The memory it
 	// takes is bounded by twice the body's size in any case.
 	Tokens int
 	// Cut says that the body ends early (Envoy's BUFFERED_PARTIAL). What was
@@ -31,24 +31,20 @@ type Request struct {
 	Adapter string          // named apart from the model (SGLang's lora_path)
 	Salt    string          // cache_salt
 	Private bool            // SGLang's extra_key: shares no cache that events show
-	// TokenIDs is the prompt when the body carries ids; of several, the first.
+	// TokenIDs is the prompt when the body carries ids; of several the first, and Further
+	// are the others, in order.
 	TokenIDs  []uint32
+	Further   [][]uint32
 	Stream    bool
 	N         int // answers asked for, at least 1
 	MaxTokens int // tokens to generate, 0 = not said
-	Prompts   int // prompts in the body; the first is matched and placed for all
+	Prompts   int // prompts in the body: the engine makes a request of its own of each
 	Media     int // parts that are no text
 	Chars     int // bytes of prompt text, to estimate its tokens from
-	// Further is what the prompts behind the first cost.
-	Further Further
-	// Caveat says why the ids are not proven equal to the engine's.
-	Caveat string
+	IDs       int // token ids of the prompts, likewise
 	// Unmatched says why no ids can be had, so that load alone decides.
 	Unmatched reason.Code
 }
-
-// Further is the size of prompts that are not matched: bytes of text, and ids.
-type Further struct{ Chars, IDs int }
 
 // Parse reads a request. Only two things are refused: a body that is not JSON on
 // a path whose form is known, and one without a model when there is no default.
@@ -79,10 +75,15 @@ func Parse(path, contentType string, body []byte, lim Limits) (*Request, *Proble
 	}
 	w.conclude()
 	if problem != nil {
-		r.TokenIDs, r.Shape, r.Unmatched = nil, 0, reason.BodyCut
+		r.unmatch(reason.BodyCut)
 	}
 	r.clip()
 	return r, nil
+}
+
+// unmatch leaves the request to load.
+func (r *Request) unmatch(why reason.Code) {
+	r.TokenIDs, r.Further, r.Shape, r.Unmatched = nil, nil, 0, why
 }
 
 // MaxName bounds the name of a model or an adapter, in bytes: names are kept
@@ -95,7 +96,7 @@ func (r *Request) clip() {
 	for _, name := range []*string{&r.Model, &r.Adapter} {
 		if len(*name) > MaxName {
 			*name = clip(*name)
-			r.TokenIDs, r.Shape, r.Unmatched = nil, 0, reason.NameTooLong
+			r.unmatch(reason.NameTooLong)
 		}
 	}
 }

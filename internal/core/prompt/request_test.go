@@ -27,10 +27,18 @@ func TestParse(t *testing.T) {
 		{name: "EP-16d no stream field", path: completions, body: `{"model":"m","prompt":"hi"}`, want: prompt.Request{Shape: tokenizer.Completion, Chars: 2}},
 		{name: "stream", path: completions, body: `{"model":"m","prompt":"hi","stream":true,"n":2,"max_tokens":7}`, want: prompt.Request{Shape: tokenizer.Completion, Chars: 2, Stream: true, N: 2, MaxTokens: 7}},
 		{name: "O-73 ids", path: completions, body: `{"model":"m","prompt":[1, 2,3 ,4294967295]}`, want: prompt.Request{TokenIDs: []uint32{1, 2, 3, 4294967295}}},
-		{name: "O-73 lists of ids", path: completions, body: `{"model":"m","prompt":[[1,2],[3]]}`, want: prompt.Request{TokenIDs: []uint32{1, 2}, Prompts: 2, Further: prompt.Further{IDs: 1}, Caveat: "first of 2 prompts"}},
+		{name: "O-73 lists of ids", path: completions, body: `{"model":"m","prompt":[[1,2],[3]]}`, want: prompt.Request{TokenIDs: []uint32{1, 2}, Prompts: 2, Further: [][]uint32{{3}}}},
+		{name: "lists of ids behind a salt", path: completions, body: `{"model":"m","cache_salt":"s","prompt":[ [1 , 2],[3], [4,5,6] ],"n":2}`, want: prompt.Request{TokenIDs: []uint32{1, 2}, Prompts: 3, Further: [][]uint32{{3}, {4, 5, 6}}, Salt: "s", N: 2}},
+		{name: "an empty list among them", path: completions, body: `{"model":"m","prompt":[[1,2],[],[3]]}`, want: prompt.Request{Prompts: 3, Unmatched: reason.Shape, IDs: 3}},
+		{name: "a text among them", path: completions, body: `{"model":"m","prompt":[[1,2],"abc",[3]]}`, want: prompt.Request{Prompts: 3, Chars: 3, Unmatched: reason.Shape, IDs: 3}},
+		{name: "ids among texts", path: completions, body: `{"model":"m","prompt":["abc",[3,4]]}`, want: prompt.Request{Prompts: 2, Chars: 3, Unmatched: reason.Shape, IDs: 2}},
+		{name: "lists of a private cache", path: completions, body: `{"model":"m","prompt":[[1,2],[3]],"extra_key":"x"}`, want: prompt.Request{Prompts: 2, Private: true, Unmatched: reason.PrivateCache, IDs: 3}},
+		{name: "as many prompts as may be", path: completions, body: `{"model":"m","prompt":["a"` + strings.Repeat(`,"a"`, 2047) + `]}`, want: prompt.Request{Shape: tokenizer.Completion, Prompts: 2048, Chars: 2048}},
+		{name: "too many texts", path: completions, body: `{"model":"m","prompt":["a"` + strings.Repeat(`,"a"`, 2048) + `]}`, want: prompt.Request{Prompts: 2049, Chars: 2049, Unmatched: reason.Shape}},
+		{name: "too many lists", path: completions, body: `{"model":"m","prompt":[[7]` + strings.Repeat(`,[7]`, 2048) + `]}`, want: prompt.Request{Prompts: 2049, Unmatched: reason.Shape, IDs: 2049}},
 		{name: "one list of ids", path: completions, body: `{"model":"m","prompt":[[1,2]]}`, want: prompt.Request{TokenIDs: []uint32{1, 2}}},
-		{name: "O-74 texts", path: completions, body: `{"model":"m","prompt":["ab","c"]}`, want: prompt.Request{Shape: tokenizer.Completion, Chars: 2, Prompts: 2, Further: prompt.Further{Chars: 1}, Caveat: "first of 2 prompts"}},
-		{name: "mixed batch", path: completions, body: `{"model":"m","prompt":[7,"c"]}`, want: prompt.Request{Prompts: 2, Further: prompt.Further{Chars: 1}, Unmatched: reason.Shape}},
+		{name: "O-74 texts", path: completions, body: `{"model":"m","prompt":["ab","c"]}`, want: prompt.Request{Shape: tokenizer.Completion, Chars: 3, Prompts: 2}},
+		{name: "mixed batch", path: completions, body: `{"model":"m","prompt":[7,"c"]}`, want: prompt.Request{Prompts: 2, Chars: 1, Unmatched: reason.Shape}},
 		{name: "id beyond 32 bits", path: completions, body: `{"model":"m","prompt":[4294967296]}`, want: prompt.Request{Unmatched: reason.Shape}},
 		{name: "negative id", path: completions, body: `{"model":"m","prompt":[-1]}`, want: prompt.Request{Unmatched: reason.Shape}},
 		{name: "fraction as id", path: completions, body: `{"model":"m","prompt":[1.0]}`, want: prompt.Request{Unmatched: reason.Shape}},
@@ -86,10 +94,10 @@ func TestParse(t *testing.T) {
 		{name: "O-77 Responses items", path: responses, body: `{"model":"m","input":[{"role":"user","content":[{"type":"input_text","text":"hi"},{"type":"input_image","image_url":"x"}]}]}`, want: prompt.Request{Shape: tokenizer.Responses, Media: 1, Chars: 10}},
 		{name: "Anthropic messages", path: "/v1/messages", body: `{"model":"m","system":"s","max_tokens":6,"messages":[{"role":"user","content":"hi"}]}`, want: prompt.Request{Shape: tokenizer.Messages, Chars: 13, MaxTokens: 6}},
 		{name: "Anthropic result of a tool", path: "/v1/messages", body: `{"model":"m","messages":[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"text","text":"ab"},{"type":"image","source":{}}]}]}]}`, want: prompt.Request{Shape: tokenizer.Messages, Media: 1, Chars: 13}},
-		{name: "embeddings of texts", path: embeddings, body: `{"model":"m","input":["a","bcd","ef"]}`, want: prompt.Request{Shape: tokenizer.Embedding, Prompts: 3, Chars: 1, Further: prompt.Further{Chars: 5}, Caveat: "first of 3 prompts"}},
+		{name: "embeddings of texts", path: embeddings, body: `{"model":"m","input":["a","bcd","ef"]}`, want: prompt.Request{Shape: tokenizer.Embedding, Prompts: 3, Chars: 6}},
 		{name: "embeddings of a text", path: embeddings, body: `{"model":"m","prompt":[7],"input":"a"}`, want: prompt.Request{Shape: tokenizer.Embedding, Chars: 1}},
 		{name: "embeddings of ids", path: embeddings, body: `{"model":"m","input":[1,2]}`, want: prompt.Request{TokenIDs: []uint32{1, 2}}},
-		{name: "embeddings of lists", path: embeddings, body: `{"model":"m","input":[[1],[2,3,4],[5]]}`, want: prompt.Request{TokenIDs: []uint32{1}, Prompts: 3, Further: prompt.Further{IDs: 4}, Caveat: "first of 3 prompts"}},
+		{name: "embeddings of lists", path: embeddings, body: `{"model":"m","input":[[1],[2,3,4],[5]]}`, want: prompt.Request{TokenIDs: []uint32{1}, Prompts: 3, Further: [][]uint32{{2, 3, 4}, {5}}}},
 		{name: "embeddings of a chat", path: embeddings, body: `{"model":"m","messages":[{"role":"u","content":"a"}],"input":null}`, want: prompt.Request{Shape: tokenizer.EmbeddingChat, Chars: 6}},
 		{name: "embeddings, null first", path: embeddings, body: `{"model":"m","input":null,"messages":[{"role":"u","content":"a"}]}`, want: prompt.Request{Shape: tokenizer.EmbeddingChat, Chars: 6}},
 		{name: "embeddings of both", path: embeddings, body: `{"model":"m","messages":[{"role":"u","content":"a"}],"input":"a"}`, want: prompt.Request{Chars: 1, Unmatched: reason.Shape}},
@@ -128,7 +136,15 @@ func TestParse(t *testing.T) {
 			if !slices.Equal(got.TokenIDs, want.TokenIDs) {
 				t.Errorf("ids %v, want %v", got.TokenIDs, want.TokenIDs)
 			}
-			got.TokenIDs, want.TokenIDs = nil, nil
+			if !slices.EqualFunc(got.Further, want.Further, slices.Equal) {
+				t.Errorf("further ids %v, want %v", got.Further, want.Further)
+			}
+			for _, ids := range append(want.Further, want.TokenIDs) {
+				want.IDs += len(ids)
+			}
+			if want.Unmatched != "" && want.IDs == 0 {
+				want.IDs = got.IDs // not said above
+			}
 			if g, w := *got, want; !equal(g, w) {
 				t.Errorf("\n got %+v\nwant %+v", g, w)
 			}
@@ -139,7 +155,7 @@ func TestParse(t *testing.T) {
 func equal(a, b prompt.Request) bool {
 	return a.Kind == b.Kind && a.Shape == b.Shape && a.Model == b.Model && a.Adapter == b.Adapter && a.Salt == b.Salt &&
 		a.Private == b.Private && a.Stream == b.Stream && a.N == b.N && a.MaxTokens == b.MaxTokens && a.Prompts == b.Prompts &&
-		a.Media == b.Media && a.Chars == b.Chars && a.Caveat == b.Caveat && a.Unmatched == b.Unmatched
+		a.Media == b.Media && a.Chars == b.Chars && a.IDs == b.IDs && a.Unmatched == b.Unmatched
 }
 
 func TestRefusals(t *testing.T) {

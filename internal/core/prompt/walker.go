@@ -39,10 +39,11 @@ type walker struct {
 type content struct {
 	form    form
 	ids     []uint32
+	further [][]uint32 // of the prompts behind the first
 	prompts int
 	media   int
 	chars   int
-	further Further
+	tokens  int // ids, of all prompts
 }
 
 type form uint8
@@ -273,7 +274,7 @@ func (w *walker) conclude() {
 	r.Media += p.media
 	r.Prompts = p.prompts
 	r.Chars = p.chars + w.around.chars
-	r.Further = p.further
+	r.IDs = p.tokens
 	switch {
 	case w.unread:
 		r.Unmatched = reason.BodyNotJSON
@@ -289,7 +290,7 @@ func (w *walker) conclude() {
 	case w.embeds || w.truncated && p.form == ids || w.padded || w.badSalt || r.Media > p.media:
 		r.Unmatched = reason.Shape
 	case p.form == ids:
-		r.TokenIDs = p.ids
+		r.TokenIDs, r.Further = p.ids, p.further
 	case p.form == text && (r.Kind == Completions || r.Kind == Generate):
 		r.Shape = tokenizer.Completion
 	case p.form == text && w.from == "messages":
@@ -300,8 +301,5 @@ func (w *walker) conclude() {
 		r.Shape = chats[r.Kind]
 	default:
 		r.Unmatched = reason.Shape
-	}
-	if r.Prompts > 1 && r.Unmatched == "" {
-		r.Caveat = "first of " + strconv.Itoa(r.Prompts) + " prompts"
 	}
 }

@@ -46,10 +46,17 @@ const (
 	Unverified Status = "unverified" // not proven equal for this request
 )
 
-// Result is a tokenized prompt.
+// MaxPrompts is how many prompts of one request are tokenized and matched. No bound of
+// vLLM or SGLang is known; OpenAI takes 2048 inputs to embed.
+const MaxPrompts = 2048
+
+// Result is a tokenized request.
 type Result struct {
-	IDs    []uint32
-	Status Status
+	// IDs is the prompt; of several the first, and Further are the others, in order: the
+	// engine makes a request of its own of each. A request with media has one.
+	IDs     []uint32
+	Further [][]uint32
+	Status  Status
 	// Cut is the first position whose content the ids do not determine (an
 	// image's placeholder); negative = none.
 	Cut int

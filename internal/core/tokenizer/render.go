@@ -20,12 +20,8 @@ var renderPaths = map[Shape]string{
 
 // Errors of ParseRender, besides those of ParseResponse.
 var (
-	ErrManyPrompts = errors.New("reply holds more prompts than a request may")
-	ErrNoPlaces    = errors.New("reply names media and not where they stand")
+	ErrNoPlaces = errors.New("reply names media and not where they stand")
 )
-
-// maxPrompts bounds the prompts of one reply.
-const maxPrompts = 4096
 
 // WriteRender makes a request to a render endpoint from a client's body, which
 // passes as it is but for the model: rewritten JSON would lose the order of keys,
@@ -84,7 +80,7 @@ func ParseRender(b []byte, limit int) ([]Rendered, error) {
 	}
 	var list []Rendered
 	for d.PeekKind() == '{' {
-		if len(list) == maxPrompts {
+		if len(list) == MaxPrompts {
 			return nil, ErrManyPrompts
 		}
 		one, err := readRendered(d, limit)

@@ -37,22 +37,28 @@ var (
 // Fields that change the prompt and that no /tokenize takes.
 var lostFields = []string{"input_ids", "prompt_embeds"}
 
-// Errors of WriteRequest.
+// Errors of WriteRequests.
 var (
 	ErrShape    = errors.New("tokenize has no form for this shape of request")
 	ErrNoPrompt = errors.New("request has nothing to tokenize")
 	ErrBody     = errors.New("request body is not a JSON object")
 
+	ErrManyPrompts = errors.New("request has more prompts than are asked about")
+
 	ErrTruncated = errors.New("tokenize does not cut a prompt to truncate_prompt_tokens")
 )
 
-// WriteRequest makes the body of POST /tokenize from a client's body. Values
-// pass through byte by byte, because the order of keys shows in tool prompts;
-// only the model is replaced and a list of prompts is cut to its first. The
+// maxAsked is for how many prompts of one request /tokenize is asked: it takes one at
+// a time, and all of them have the deadline of one.
+const maxAsked = 16
+
+// WriteRequests makes the bodies of POST /tokenize from a client's body, one for each
+// of its prompts; ErrManyPrompts above maxAsked. Values pass through byte by byte,
+// because the order of keys shows in tool prompts; only the model is replaced. The
 // status is Unverified when the body has a field that bears on the prompt and
 // that the endpoint does not take in the measured way (vLLM 0.32.0: tools, tool
 // calls, parts, template kwargs and continue_final_message gave the engine's ids).
-func WriteRequest(dialect Dialect, t Text) ([]byte, Status, error) {
+func WriteRequests(dialect Dialect, t Text) ([][]byte, Status, error) {
 	w := request{dialect: dialect, shape: t.Shape, status: Exact}
 	fields, main := chatFields, "messages"
 	switch t.Shape {
@@ -85,14 +91,20 @@ func WriteRequest(dialect Dialect, t Text) ([]byte, Status, error) {
 	if i < 0 {
 		return nil, "", ErrNoPrompt
 	}
-	if main == "prompt" {
-		first, err := firstPrompt(w.members[i].value)
-		if err != nil {
-			return nil, "", err
-		}
-		w.members[i].value = first
+	w.setVariables()
+	if main != "prompt" {
+		return [][]byte{w.encode(t.Model)}, w.status, nil
 	}
-	return w.encode(t.Model), w.status, nil
+	list, err := prompts(w.members[i].value)
+	if err != nil {
+		return nil, "", err
+	}
+	bodies := make([][]byte, len(list))
+	for k, p := range list {
+		w.members[i].value = p
+		bodies[k] = w.encode(t.Model)
+	}
+	return bodies, w.status, nil
 }
 
 // promptNames are the fields of bodies without a chat that hold the prompt, or do not.
@@ -157,19 +169,33 @@ func set(list []member, name string, value jsontext.Value) []member {
 	return append(list, member{name, value.Clone()})
 }
 
-// firstPrompt returns the text to tokenize of a prompt or list of prompts.
-func firstPrompt(v jsontext.Value) (jsontext.Value, error) {
+// prompts returns the texts to tokenize of a prompt or list of prompts.
+func prompts(v jsontext.Value) (list []jsontext.Value, err error) {
 	if v.Kind() == '"' {
-		return v, nil
+		return []jsontext.Value{v}, nil
 	}
 	d := NewDecoder(v)
-	if _, err := d.ReadToken(); err != nil || v.Kind() != '[' || d.PeekKind() != '"' {
-		return nil, ErrNoPrompt // nothing, ids, or an empty list
+	if _, err := d.ReadToken(); err != nil || v.Kind() != '[' {
+		return nil, ErrNoPrompt
 	}
-	return d.ReadValue()
+	for d.PeekKind() == '"' {
+		if len(list) == maxAsked {
+			return nil, ErrManyPrompts
+		}
+		p, err := d.ReadValue()
+		if err != nil {
+			return nil, ErrNoPrompt
+		}
+		list = append(list, p.Clone())
+	}
+	if d.PeekKind() != ']' || len(list) == 0 {
+		return nil, ErrNoPrompt // ids, or an empty list
+	}
+	return list, nil
 }
 
-func (w *request) encode(model string) []byte {
+// setVariables puts what the template gets as a variable where it does.
+func (w *request) setVariables() {
 	const kwargs = "chat_template_kwargs"
 	if len(w.variables) > 0 {
 		var given []byte
@@ -178,6 +204,9 @@ func (w *request) encode(model string) []byte {
 		}
 		w.members = set(w.members, kwargs, merge(given, w.variables))
 	}
+}
+
+func (w *request) encode(model string) []byte {
 	b := []byte{'{'}
 	if model != "" {
 		b, _ = jsontext.AppendQuote(append(b, `"model":`...), model) // an error means replaced UTF-8

@@ -1,6 +1,7 @@
 package tokenizer_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -12,7 +13,7 @@ import (
 	"github.com/eppctl/eppctl/internal/core/tokenizer"
 )
 
-func TestWriteRequest(t *testing.T) {
+func TestWriteRequests(t *testing.T) {
 	for _, c := range []struct {
 		name, body, want string
 		shape            tokenizer.Shape
@@ -25,8 +26,9 @@ func TestWriteRequest(t *testing.T) {
 			want: `{"model":"base","prompt":"a \u00e9 b","add_special_tokens":false}`,
 		},
 		{
-			name: "first of a batch", shape: tokenizer.Completion, status: tokenizer.Exact,
-			body: `{"prompt":["a, \"b\"" , "c"]}`, want: `{"model":"base","prompt":"a, \"b\""}`,
+			name: "a batch", shape: tokenizer.Completion, status: tokenizer.Exact,
+			body: `{"prompt":["a, \"b\"" , "c"],"add_special_tokens":true}`,
+			want: `{"model":"base","prompt":"a, \"b\"","add_special_tokens":true} {"model":"base","prompt":"c","add_special_tokens":true}`,
 		},
 		{
 			name: "SGLang's generate", shape: tokenizer.Completion, dialect: tokenizer.SGLang, status: tokenizer.Exact,
@@ -35,7 +37,7 @@ func TestWriteRequest(t *testing.T) {
 		{
 			name: "a text to embed", shape: tokenizer.Embedding, status: tokenizer.Exact,
 			body: `{"prompt":"no","text":"no","input":["a","b"],"messages":[],"dimensions":3,"add_special_tokens":true}`,
-			want: `{"model":"base","prompt":"a","add_special_tokens":true}`,
+			want: `{"model":"base","prompt":"a","add_special_tokens":true} {"model":"base","prompt":"b","add_special_tokens":true}`,
 		},
 		{
 			name: "SGLang's text to embed", shape: tokenizer.Embedding, dialect: tokenizer.SGLang, status: tokenizer.Unverified,
@@ -62,7 +64,7 @@ func TestWriteRequest(t *testing.T) {
 		},
 		{
 			name: "NaN before a prompt", shape: tokenizer.Completion, status: tokenizer.Exact,
-			body: `{"x":[NaN],"prompt":["a NaN",Infinity]}`, want: `{"model":"base","prompt":"a NaN"}`,
+			body: `{"x":[NaN],"prompt":["a NaN"]}`, want: `{"model":"base","prompt":"a NaN"}`,
 		},
 		{
 			name: "the last of two keys", shape: tokenizer.Chat, status: tokenizer.Exact,
@@ -93,21 +95,23 @@ func TestWriteRequest(t *testing.T) {
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, status, err := tokenizer.WriteRequest(c.dialect, tokenizer.Text{Model: "base", Shape: c.shape, Body: []byte(c.body)})
+			got, status, err := tokenizer.WriteRequests(c.dialect, tokenizer.Text{Model: "base", Shape: c.shape, Body: []byte(c.body)})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if string(got) != c.want || status != c.status {
+			if string(bytes.Join(got, []byte(" "))) != c.want || status != c.status {
 				t.Errorf("%s\n got %s\nwant %s %s", status, got, c.want, c.status)
 			}
-			if numbers := pyjson.Numbers(got); !json.Valid(got) && !json.Valid(numbers) {
-				t.Error("not JSON to Python")
+			for _, body := range got {
+				if numbers := pyjson.Numbers(body); !json.Valid(body) && !json.Valid(numbers) {
+					t.Error("not JSON to Python")
+				}
 			}
 		})
 	}
 }
 
-func TestWriteRequestRefuses(t *testing.T) {
+func TestWriteRequestsRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
 		shape tokenizer.Shape
 		body  string
@@ -118,6 +122,9 @@ func TestWriteRequestRefuses(t *testing.T) {
 		"nothing":       {tokenizer.Completion, `{"messages":["secret"]}`, tokenizer.ErrNoPrompt},
 		"null":          {tokenizer.Completion, `{"prompt":null}`, tokenizer.ErrNoPrompt},
 		"empty list":    {tokenizer.Completion, `{"prompt":[]}`, tokenizer.ErrNoPrompt},
+		"a mixture":     {tokenizer.Completion, `{"prompt":["secret",7]}`, tokenizer.ErrNoPrompt},
+		"NaN behind it": {tokenizer.Completion, `{"prompt":["secret",NaN]}`, tokenizer.ErrNoPrompt},
+		"too many":      {tokenizer.Completion, `{"prompt":["secret"` + strings.Repeat(`,"secret"`, 16) + `]}`, tokenizer.ErrManyPrompts},
 		"truncated":     {tokenizer.Completion, `{"prompt":"secret","truncate_prompt_tokens":70}`, tokenizer.ErrTruncated},
 		"no messages":   {tokenizer.Chat, `{"prompt":"secret"}`, tokenizer.ErrNoPrompt},
 		"not an object": {tokenizer.Chat, `["secret"]`, tokenizer.ErrBody},
@@ -125,7 +132,7 @@ func TestWriteRequestRefuses(t *testing.T) {
 		"ends early":    {tokenizer.Chat, `{"messages":[]`, tokenizer.ErrBody},
 		"goes on":       {tokenizer.Chat, `{"messages":[]} secret`, tokenizer.ErrBody},
 	} {
-		_, _, err := tokenizer.WriteRequest(tokenizer.VLLM, tokenizer.Text{Shape: c.shape, Body: []byte(c.body)})
+		_, _, err := tokenizer.WriteRequests(tokenizer.VLLM, tokenizer.Text{Shape: c.shape, Body: []byte(c.body)})
 		if !errors.Is(err, c.want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
 		}
@@ -183,9 +190,9 @@ func FuzzTokenizeResponse(f *testing.F) {
 	})
 }
 
-// FuzzWriteRequest: what is sent is JSON, and the engine's reader finds in it
+// FuzzWriteRequests: what is sent is JSON, and the engine's reader finds in it
 // what it would find in the client's body.
-func FuzzWriteRequest(f *testing.F) {
+func FuzzWriteRequests(f *testing.F) {
 	f.Add(true, []byte(`{"chat_template_kwargs":{"x":1},"messages":[{"role":"user"}],"reasoning_effort":"low"}`))
 	f.Add(false, []byte(`{"model":"m","prompt":["a","b"]}`))
 	f.Add(true, []byte(`{"messages":[NaN,"NaN"],"x":-Infinity,"documents":Infinity}`))
@@ -194,23 +201,29 @@ func FuzzWriteRequest(f *testing.F) {
 		if chat {
 			shape, key = tokenizer.Chat, "messages"
 		}
-		out, _, err := tokenizer.WriteRequest(tokenizer.VLLM, tokenizer.Text{Model: "m", Shape: shape, Body: body})
+		list, _, err := tokenizer.WriteRequests(tokenizer.VLLM, tokenizer.Text{Model: "m", Shape: shape, Body: body})
 		if err != nil {
 			return
 		}
-		if numbers := pyjson.Numbers(out); numbers != nil && pyjson.Numbers(body) != nil {
-			out = numbers
-		}
-		var sent map[string]json.RawMessage
-		if err := json.Unmarshal(out, &sent); err != nil {
-			var syntax *json.SyntaxError
-			if errors.As(err, &syntax) && strings.Contains(syntax.Error(), "max depth") {
-				return
-			}
-			t.Fatalf("%s: %v", strconv.Quote(string(out)), err)
-		}
-		if sent[key] == nil || string(sent["model"]) != `"m"` {
-			t.Fatalf("%s", out)
+		for _, out := range list {
+			sent(t, key, body, out)
 		}
 	})
+}
+
+func sent(t *testing.T, key string, body, out []byte) {
+	if numbers := pyjson.Numbers(out); numbers != nil && pyjson.Numbers(body) != nil {
+		out = numbers
+	}
+	var sent map[string]json.RawMessage
+	if err := json.Unmarshal(out, &sent); err != nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) && strings.Contains(syntax.Error(), "max depth") {
+			return
+		}
+		t.Fatalf("%s: %v", strconv.Quote(string(out)), err)
+	}
+	if sent[key] == nil || string(sent["model"]) != `"m"` {
+		t.Fatalf("%s", out)
+	}
 }

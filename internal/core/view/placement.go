@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -18,13 +19,15 @@ type Work struct {
 	// Prompt is the tokenized prompt, nil when it is not known; then Tokens is
 	// an estimate. It is read during Place only and not kept.
 	Prompt *block.Prompt
-	Tokens int
+	// Further are the prompts behind the first of several, likewise. Tokens is of all.
+	Further []block.Prompt
+	Tokens  int
 	// Bytes stand for a prompt that is not known in ids.
 	Bytes affinity.Prefix
 	// Adapter is the LoRA adapter that the pod needs for it, "" = none.
 	Adapter string
-	// Uncached are the tokens of Prompt that the pod is not known to hold: when
-	// they fill a block, the engine has to announce one.
+	// Uncached are the tokens of the prompts that the pod is not known to hold: when
+	// they fill a block of one, the engine has to announce it.
 	Uncached int
 	// Rank is the data-parallel rank the request is sent to, -1 = the engine's
 	// choice.
@@ -59,8 +62,10 @@ type Placement struct {
 	mu       sync.Mutex // taken before the account's
 	account  *account
 	work     Work
-	chunks   []uint64
+	chunks   []uint64 // distinct
+	loose    int64    // tokens that fill none and so are shared with nobody
 	expect   index.Expectation
+	further  []index.Expectation // of the prompts behind the first
 	expected bool
 	announce bool // the engine has to announce blocks of it
 	answered bool
@@ -85,12 +90,13 @@ type Placement struct {
 func (l *Ledger) Place(p *pod.Pod, w Work, now int64) *Placement {
 	w.Prefill, w.Nominal = min(w.Prefill, longestPrefill), min(w.Nominal, longestPrefill)
 	r := &Placement{ledger: l, work: w, prefill: w.Prefill, placed: now}
+	r.loose = int64(w.Tokens)
 	if w.Prompt != nil {
-		r.chunks = chunks(l.hasher, w.Prompt)
+		r.cut(&w)
 		l.sharers.add(r.chunks, 1)
 	}
 	l.means.placed(w.Prefill, now)
-	r.work.Prompt = nil // token ids are not kept
+	r.work.Prompt, r.work.Further = nil, nil // token ids are not kept
 	r.enter(l.account(p), now)
 	return r
 }
@@ -106,23 +112,41 @@ func (f *Fleet) Place(p *pod.Pod, w Work, now int64) *Placement {
 	if w.Prompt == nil || len(w.Prompt.Tokens) == 0 || len(p.Members) == 0 {
 		return r
 	}
-	r.announce = w.Uncached >= f.Index.ExpectedSize(p.Members[0])
+	// Of n prompts some one lacks at least the n-th part of all.
+	r.announce = w.Uncached >= (1+len(w.Further))*f.Index.ExpectedSize(p.Members[0])
 	if m, ok := member(p, w.Rank); ok {
 		r.expect, r.expected = f.Index.Expect(m, w.Prompt), true
+		for i := range w.Further {
+			r.further = append(r.further, f.Index.Expect(m, &w.Further[i]))
+		}
 	}
 	return r
+}
+
+// cut cuts the prompts into chunks. A chunk that several of them begin with is one.
+func (r *Placement) cut(w *Work) {
+	h := r.ledger.hasher
+	r.chunks = chunks(h, w.Prompt)
+	for i := range w.Further {
+		r.chunks = append(r.chunks, chunks(h, &w.Further[i])...)
+	}
+	r.loose = max(0, r.loose-int64(len(r.chunks)*chunkTokens))
+	if len(w.Further) > 0 {
+		slices.Sort(r.chunks)
+		r.chunks = slices.Compact(r.chunks)
+	}
 }
 
 // enter adds the request to an account. mu is held or r is not shared yet.
 func (r *Placement) enter(a *account, now int64) {
 	r.account = a
-	a.held.add(r.chunks, r.rest())
+	a.held.add(r.chunks, r.loose)
 	a.add(r, now)
 }
 
 // leave takes the request off its present account.
 func (r *Placement) leave(now int64) {
-	r.account.held.remove(r.chunks, r.rest())
+	r.account.held.remove(r.chunks, r.loose)
 	r.account.drop(r, now)
 }
 
@@ -131,6 +155,9 @@ func (r *Placement) unexpect() {
 	if r.expected {
 		r.expected = false
 		r.expect.Release()
+		for _, x := range r.further {
+			x.Release()
+		}
 	}
 }
 
@@ -144,12 +171,6 @@ func member(p *pod.Pod, rank int) (pod.Member, bool) {
 		return 0, false
 	}
 	return p.Members[rank], true
-}
-
-// rest is the part of the prompt that fills no chunk and so is shared with
-// nobody.
-func (r *Placement) rest() int64 {
-	return max(0, int64(r.work.Tokens-len(r.chunks)*chunkTokens))
 }
 
 // Ready is when the request's first byte is expected, by what was on its rank when
@@ -221,6 +242,9 @@ func (r *Placement) End(now int64) {
 		return
 	}
 	r.expect.Expire(now + int64(announceBy))
+	for _, x := range r.further {
+		x.Expire(now + int64(announceBy))
+	}
 	if r.announce {
 		r.account.caused.add(r.work.Rank)
 	}

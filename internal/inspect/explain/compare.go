@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/eppctl/eppctl/internal/core/feed"
@@ -18,7 +19,8 @@ import (
 	"github.com/eppctl/eppctl/internal/inspect"
 )
 
-// Comparison is what an engine makes of the prompt, beside serve's token ids.
+// Comparison is what an engine makes of the prompt, or of each of several, beside serve's
+// token ids.
 type Comparison struct {
 	Engine     string    `json:"engine"` // URL
 	By         string    `json:"by"`     // the engine's interface: render, tokenize
@@ -30,9 +32,10 @@ type Comparison struct {
 
 // differed is where the two part, with a little of what stands around.
 type differed struct {
-	At     int      `json:"at"`    // first position that differs
-	Block  *int     `json:"block"` // it is in, from 0; null = no block size is known
-	From   int      `json:"from"`  // position of the first id below
+	Prompt int      `json:"prompt,omitempty"` // number of the first prompt that differs, from 1; absent of one
+	At     int      `json:"at"`               // first position that differs
+	Block  *int     `json:"block"`            // it is in, from 0; null = no block size is known
+	From   int      `json:"from"`             // position of the first id below
 	Ours   []uint32 `json:"ours"`
 	Theirs []uint32 `json:"theirs"`
 	// The same as text, where the engine can tell; null = it cannot.
@@ -42,6 +45,9 @@ type differed struct {
 
 func (d *differed) String() string {
 	where := fmt.Sprintf("from id %d on", d.At)
+	if d.Prompt > 0 {
+		where = fmt.Sprintf("in prompt %d ", d.Prompt) + where
+	}
 	if d.Block != nil {
 		where += fmt.Sprintf(" (block %d)", *d.Block)
 	}
@@ -73,44 +79,69 @@ func compare(ctx context.Context, patience time.Duration, engine string, r *insp
 	if bad != nil || req.Shape == 0 || len(req.TokenIDs) > 0 {
 		return nil, usage("--compare-engine: the request has no text to tokenize", "try: --prompt TEXT, or -f with a chat")
 	}
-	theirs, by, err := engineIDs(ctx, patience, engine, tokenizer.Text{Model: base, Shape: req.Shape, Body: r.Body, Media: req.Media > 0})
+	res, by, err := engineIDs(ctx, patience, engine, tokenizer.Text{Model: base, Shape: req.Shape, Body: r.Body, Media: req.Media > 0})
 	if err != nil {
 		return nil, noIDs(ctx, patience, engine, base, err)
 	}
-	ours := x.Prompt.IDs
-	c := &Comparison{Engine: engine, By: by, Tokens: len(theirs)}
-	if x.Prompt.Cut != nil { // behind it the ids determine nothing
-		ours, theirs = ours[:min(*x.Prompt.Cut, len(ours))], theirs[:min(*x.Prompt.Cut, len(theirs))]
+	c := &Comparison{Engine: engine, By: by, Equal: true}
+	if c.add(x.Prompt, &res); !c.Equal {
+		d := c.Difference
+		d.OursText, d.TheirsText = detokenize(ctx, patience, engine, base, d.Ours), detokenize(ctx, patience, engine, base, d.Theirs)
 	}
-	c.Compared = len(ours)
-	d := parity.Compare("", ours, theirs)
-	if c.Equal = d == nil; c.Equal {
-		return c, nil
-	}
-	c.Difference = &differed{At: d.At, From: d.From, Ours: d.Ours, Theirs: d.Theirs}
-	if size := x.Prompt.BlockSize; size != nil && *size > 0 {
-		block := d.At / *size
-		c.Difference.Block = &block
-	}
-	c.Difference.OursText, c.Difference.TheirsText = detokenize(ctx, patience, engine, base, d.Ours), detokenize(ctx, patience, engine, base, d.Theirs)
 	return c, nil
 }
 
+// add compares prompt by prompt, up to the first that differs.
+func (c *Comparison) add(x *pick.ExplainedPrompt, res *tokenizer.Result) {
+	ours, theirs := slices.Insert(slices.Clone(x.Further), 0, x.IDs), slices.Insert(slices.Clone(res.Further), 0, res.IDs)
+	for _, ids := range theirs {
+		c.Tokens += len(ids)
+	}
+	for i := range max(len(ours), len(theirs)) {
+		a, b := promptAt(ours, i), promptAt(theirs, i)
+		if x.Cut != nil { // behind it the ids determine nothing
+			a, b = a[:min(*x.Cut, len(a))], b[:min(*x.Cut, len(b))]
+		}
+		c.Compared += len(a)
+		d := parity.Compare("", a, b)
+		if d == nil {
+			continue
+		}
+		c.Equal = false
+		c.Difference = &differed{At: d.At, From: d.From, Ours: d.Ours, Theirs: d.Theirs}
+		if len(ours) > 1 {
+			c.Difference.Prompt = i + 1
+		}
+		if size := x.BlockSize; size != nil && *size > 0 {
+			block := d.At / *size
+			c.Difference.Block = &block
+		}
+		return
+	}
+}
+
+// promptAt is the i-th of prompts, nil where they are fewer.
+func promptAt(prompts [][]uint32, i int) []uint32 {
+	if i >= len(prompts) {
+		return nil
+	}
+	return prompts[i]
+}
+
 // engineIDs asks the interface that knows the whole request first.
-func engineIDs(ctx context.Context, patience time.Duration, engine string, t tokenizer.Text) (ids []uint32, by string, err error) {
+func engineIDs(ctx context.Context, patience time.Duration, engine string, t tokenizer.Text) (res tokenizer.Result, by string, err error) {
 	one := func(string) []feed.TokenizerEndpoint {
 		return []feed.TokenizerEndpoint{{URL: engine, Engine: pod.EngineUnknown}}
 	}
 	// What the first has no form for, the second may.
 	for _, client := range []*feed.RemoteTokenizer{feed.NewRenderClient(nil, one), feed.NewTokenizeClient(nil, one)} {
-		var res tokenizer.Result
 		res, err = within(ctx, patience, client, t)
 		client.Close()
 		if err == nil || !errors.Is(err, feed.ErrNotOffered) && !errors.Is(err, tokenizer.ErrShape) {
-			return res.IDs, client.Name(), err
+			return res, client.Name(), err
 		}
 	}
-	return nil, "", err
+	return tokenizer.Result{}, "", err
 }
 
 func within(ctx context.Context, patience time.Duration, client *feed.RemoteTokenizer, t tokenizer.Text) (tokenizer.Result, error) {

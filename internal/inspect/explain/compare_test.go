@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -87,6 +88,44 @@ func TestShowTokens(t *testing.T) {
 			_, text, _ = strings.Cut(text, "STATE")
 			testdata.Golden(t, filepath.Join("testdata", tc.golden+".golden"), []byte(text))
 		})
+	}
+}
+
+// TestShowTokensOfSeveral: each prompt has its own blocks, and is compared with what the
+// engine makes of it.
+func TestShowTokensOfSeveral(t *testing.T) {
+	asked := 0
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/tokenize" {
+			http.NotFound(w, r)
+			return
+		}
+		_, _ = io.WriteString(w, `{"tokens":`+[]string{equalIDs, "[7,8,9]", "[1,2,3,4,5,6,7,9]"}[asked%3]+`}`)
+		asked++
+	}))
+	t.Cleanup(s.Close)
+	var x pick.Explanation
+	if err := json.Unmarshal(withPrompt(t), &x); err != nil {
+		t.Fatal(err)
+	}
+	x.Prompts, x.Blocks, x.BlockSize, x.TailTokens = 3, nil, nil, nil
+	file := filepath.Join(t.TempDir(), "body")
+	if err := os.WriteFile(file, []byte(`{"model":"llama-3.3-70b","prompt":["a","b","c"]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for last, golden := range map[uint32]string{8: "tokens-several-differ", 9: "tokens-several-equal"} {
+		x.Prompt.Further = [][]uint32{{7, 8, 9}, {1, 2, 3, 4, 5, 6, 7, last}}
+		body, err := json.Marshal(x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, got := pipe()
+		c := Command{Input: Input{File: file, Path: "/v1/completions"}, Format: "table", ShowTokens: true, Engine: s.URL}
+		if err := c.Run(t.Context(), &asker{body: body}, o); (err == nil) != (last == 9) {
+			t.Errorf("ends with %v", err)
+		}
+		text, _, _ := strings.Cut(strings.ReplaceAll(got.String(), s.URL, "http://ENGINE"), "\nFILTERED")
+		testdata.Golden(t, filepath.Join("testdata", golden+".golden"), []byte(text))
 	}
 }
 

@@ -199,6 +199,9 @@ func (p *page) pick() {
 func (p *page) request() {
 	x := p.x
 	tokens := out.Plural(x.Tokens, "token")
+	if x.Prompts > 1 {
+		tokens += fmt.Sprintf(" in %d prompts", x.Prompts)
+	}
 	if !x.TokensExact {
 		tokens = "about " + tokens + " (estimated)"
 	}

@@ -121,9 +121,11 @@ func otherRequest(a, b *pick.Explanation) string {
 		return fmt.Sprintf("model %q there, %q here", a.Model, b.Model)
 	case deref(a.LoRA) != deref(b.LoRA):
 		return fmt.Sprintf("adapter %q there, %q here", deref(a.LoRA), deref(b.LoRA))
+	case a.Prompts != b.Prompts:
+		return "another number of prompts"
 	case a.TokensExact == b.TokensExact && a.Tokens != b.Tokens:
 		return fmt.Sprintf("%s there, %d here", out.Plural(a.Tokens, "token"), b.Tokens)
-	case a.Prompt != nil && b.Prompt != nil && !slices.Equal(a.Prompt.IDs, b.Prompt.IDs):
+	case a.Prompt != nil && b.Prompt != nil && (!slices.Equal(a.Prompt.IDs, b.Prompt.IDs) || !slices.EqualFunc(a.Prompt.Further, b.Prompt.Further, slices.Equal)):
 		return "other token ids"
 	}
 	return ""

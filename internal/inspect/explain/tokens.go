@@ -14,7 +14,7 @@ const maxBlocks = 32
 // idsPerLine is how many ids stand on one line where no block size is known.
 const idsPerLine = 16
 
-// tokens lists the prompt's ids, a block per line, below what they were made with.
+// tokens lists the ids of each prompt, a block per line, below what they were made with.
 func (p *page) tokens() {
 	x := p.x.Prompt
 	if !p.o.Tokens {
@@ -30,30 +30,42 @@ func (p *page) tokens() {
 		size = *x.BlockSize
 		note = "a block of " + strconv.Itoa(size) + " per line"
 	}
-	t := &out.Table{Indent: "  ", Columns: []out.Column{{Name: "BLOCK", Right: true}, {Name: "FROM", Right: true}, {Name: "IDS"}}}
-	lines := (len(x.IDs) + size - 1) / size
-	shown := lines
-	if !p.o.All {
-		shown = min(lines, maxBlocks)
-	}
-	for i := range shown {
-		ids := x.IDs[i*size : min((i+1)*size, len(x.IDs))]
-		name := strconv.Itoa(i)
-		if len(ids) < size {
-			name = "rest"
+	if n := 1 + len(x.Further); n > 1 {
+		p.idTable(x.IDs, size, fmt.Sprintf("prompt 1 of %d, %s", n, note))
+		for i, ids := range x.Further {
+			p.idTable(ids, size, fmt.Sprintf("prompt %d of %d, %s", i+2, n, note))
 		}
-		t.Add(name, strconv.Itoa(i*size), idText(ids))
+	} else {
+		p.idTable(x.IDs, size, note)
 	}
-	if lines > shown {
-		note += fmt.Sprintf("; %d more (--all lists them)", lines-shown)
-	}
-	p.block("TOKENS", note, t)
 	if x.Cut != nil {
 		p.line("", fmt.Sprintf("from id %d on the content is not determined by ids (an image)", *x.Cut))
 	}
 	if f := x.Files; f != nil {
 		p.line("", fmt.Sprintf("%s of %s, sha256 %.12s", f.Vocabulary, f.Source, f.SHA256), "split by "+f.Split, templateText(f.Template, f.NoChat))
 	}
+}
+
+// idTable lists the ids of one prompt.
+func (p *page) idTable(ids []uint32, size int, note string) {
+	t := &out.Table{Indent: "  ", Columns: []out.Column{{Name: "BLOCK", Right: true}, {Name: "FROM", Right: true}, {Name: "IDS"}}}
+	lines := (len(ids) + size - 1) / size
+	shown := lines
+	if !p.o.All {
+		shown = min(lines, maxBlocks)
+	}
+	for i := range shown {
+		block := ids[i*size : min((i+1)*size, len(ids))]
+		name := strconv.Itoa(i)
+		if len(block) < size {
+			name = "rest"
+		}
+		t.Add(name, strconv.Itoa(i*size), idText(block))
+	}
+	if lines > shown {
+		note += fmt.Sprintf("; %d more (--all lists them)", lines-shown)
+	}
+	p.block("TOKENS", note, t)
 }
 
 func templateText(template, none string) string {

@@ -239,11 +239,7 @@ func givenIDs(in input) *encode.Encoding {
 		if problem != nil || len(r.TokenIDs) == 0 {
 			continue
 		}
-		e := &encode.Encoding{IDs: r.TokenIDs, Cut: -1}
-		if r.Caveat != "" {
-			e.Doubts = []string{r.Caveat}
-		}
-		return e
+		return &encode.Encoding{IDs: r.TokenIDs, Further: r.Further, Cut: -1}
 	}
 	return nil
 }
@@ -253,7 +249,8 @@ var idPaths = map[tokenizer.Shape][]string{tokenizer.Completion: {"/v1/completio
 
 // record is a line of -o jsonl.
 type record struct {
-	Line   int      `json:"line"` // of the input; 0 = all of it is one text
+	Line   int      `json:"line"`             // of the input; 0 = all of it is one text
+	Prompt int      `json:"prompt,omitempty"` // of the request's several, from 1; 0 = it has one
 	Count  int      `json:"count"`
 	IDs    []uint32 `json:"ids,omitempty"`
 	Pieces []string `json:"pieces,omitempty"` // escaped; bytes that are no UTF-8 as \xNN
@@ -261,21 +258,38 @@ type record struct {
 	Doubts []string `json:"doubts,omitempty"`
 }
 
-func (w *writer) print(in input, e *encode.Encoding) (err error) {
+// print prints a line for each prompt of an input, in their order.
+func (w *writer) print(in input, e *encode.Encoding) error {
 	for _, d := range e.Doubts {
 		if !slices.Contains(w.warned, d) {
 			w.warned = append(w.warned, d)
 			fmt.Fprintf(w.streams.Err, "warn: %s\n", out.Clean(d))
 		}
 	}
-	ids := e.IDs
+	r := record{Line: in.line, IDs: e.IDs, Cut: e.Cut >= 0, Doubts: e.Doubts}
+	if len(e.Further) > 0 {
+		r.Prompt = 1
+	}
+	err := w.printOne(r)
+	for _, ids := range e.Further {
+		if err != nil {
+			return err
+		}
+		r.Prompt, r.IDs = r.Prompt+1, ids
+		err = w.printOne(r)
+	}
+	return err
+}
+
+func (w *writer) printOne(r record) (err error) {
+	ids := r.IDs
 	if ids == nil {
 		ids = []uint32{} // prints as []
 	}
 	var b []byte
 	switch {
 	case w.command.Format == "jsonl":
-		r := record{Line: in.line, Count: len(ids), IDs: ids, Cut: e.Cut >= 0, Doubts: e.Doubts}
+		r.Count, r.IDs = len(ids), ids
 		if w.command.Count {
 			r.IDs = nil
 		}
