@@ -7,6 +7,7 @@ import (
 	"github.com/eppctl/eppctl/internal/core/block"
 	"github.com/eppctl/eppctl/internal/core/event"
 	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/view"
 )
 
 // several is a request of these prompts.
@@ -158,6 +159,37 @@ func TestSeveralPromptsAreServedOneByOne(t *testing.T) {
 	long := f.decide(f.several(tokens(1, 10), tokens(2, 4097)))
 	if r := long.Rows[0]; r.Verdict != TooLong || r.Value != 4097 {
 		t.Errorf("verdict %v, %v tokens", r.Verdict, r.Value)
+	}
+}
+
+// What is expected in blocks of one size is not added to what was announced in another's,
+// which the engine has.
+func TestSeveralPromptsInBlocksOfTwoSizes(t *testing.T) {
+	f := newFleet(t, 1)
+	a, b := tokens(1, 200), tokens(2, 200)
+	f.Index.Expect(0, &block.Prompt{Model: model, Tokens: a, Cut: -1})
+	e := event.Event{Kind: event.Stored, BlockSize: 64, LoRAID: -1, Tokens: b[:128], Hashes: []uint64{7, 8}}
+	f.Index.Apply(0, &e, start)
+	if r := f.decide(f.several(a, b)).Rows[0]; r.Cached != 192 || r.Match.Size != blockSize || r.Match.Depth != 12 {
+		t.Errorf("%d tokens cached, %+v", r.Cached, r.Match)
+	}
+}
+
+// Several prompts have no one prefix that a copy would be made of, and each begins a block
+// of output.
+func TestSeveralPromptsCopyNothing(t *testing.T) {
+	f := newFleet(t, 2)
+	a := tokens(1, 1600)
+	f.store(0, event.TierGPU, a, 0, 100)
+	for range 5 {
+		f.Fleet.Place(f.pod(0), view.Work{Prompt: &block.Prompt{Model: model, Tokens: a, Cut: -1}, Tokens: len(a), Rank: 0}, start)
+	}
+	one, two := f.decide(f.query(a, start)), f.decide(f.several(a, tokens(2, 100)))
+	if one.basis.holders.sharers != 5 || two.basis.holders.sharers != 0 {
+		t.Errorf("%d requests share one prompt, %d two", one.basis.holders.sharers, two.basis.holders.sharers)
+	}
+	if r := two.Rows[1]; r.PoolAdds != 1700+2*blockSize {
+		t.Errorf("they add %v tokens to the pool", r.PoolAdds)
 	}
 }
 

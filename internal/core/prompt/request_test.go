@@ -259,4 +259,10 @@ func TestTokenCap(t *testing.T) {
 	if r, _ := prompt.Parse(completions, "", body, prompt.Limits{Tokens: 3}); len(r.TokenIDs) != 3 {
 		t.Errorf("%+v", r)
 	}
+	several := []byte(`{"model":"m","prompt":[[1,2],[3],[4]]}`) // the bound is of all together
+	for limit, want := range map[int]reason.Code{3: reason.Shape, 4: reason.None} {
+		if r, p := prompt.Parse(completions, "", several, prompt.Limits{Tokens: limit}); p != nil || r.Unmatched != want || (r.TokenIDs == nil) != (want != "") {
+			t.Errorf("%d ids: %+v", limit, r)
+		}
+	}
 }
