@@ -130,8 +130,8 @@ bench-tokenizer: ## the native tokenizer beside HF tokenizers and fastokens, int
 	@go test -run '^$$' -bench Parallel ./internal/core/tokenizer/native
 
 test-tokenizer-fetched: ## the tokenizer's tests over vocabularies that may not be committed too
-	@set -e; data=$$(scripts/tokenizer-data.sh models); export PYTHONPATH=$$(scripts/tokenizers.sh); \
-	export TOKENIZER_MODELS=$$data/models; go test -timeout 60m ./internal/core/tokenizer/...; go test -run TestHarmonyIDs ./internal/core/encode
+	@set -e; data=$$(scripts/tokenizer-data.sh models); tok=$$(scripts/tokenizers.sh); \
+	export PYTHONPATH=$$tok TOKENIZER_MODELS=$$data/models; go test -timeout 60m ./internal/core/tokenizer/...; go test -run TestHarmonyIDs ./internal/core/encode
 
 .PHONY: test-unicode-tables
 test-unicode-tables: ## the committed Unicode tables are what the Unicode data make (npm)
