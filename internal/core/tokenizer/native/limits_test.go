@@ -78,11 +78,13 @@ func TestTooLong(t *testing.T) {
 // FuzzLoadHuggingFace: whatever the bytes, loading gives an error or a tokenizer
 // that encodes. So do the three below.
 func FuzzLoadHuggingFace(f *testing.F) {
-	for _, name := range []string{"added tokens", "characters and bytes", "unigram with bytes", "caseless pattern", "missing bytes, fused", "metaspace first", "NFKC", "white space dropped", "WordPiece, BERT", "WordLevel"} {
+	for _, s := range slices.Concat(loadable(), refused()) {
+		f.Add([]byte(s))
+	}
+	for _, name := range []string{"added tokens", "metaspace first"} { // all bytes: the fast tables
 		f.Add(marshal(f, components()[name]))
 	}
-	f.Add([]byte(`{"model":{"vocab":{"a":0},"merges":["a b"]}}`))
-	f.Add([]byte(`{"model":{"vocab":{"\ud800\u0061":4194305},"merges":[["a"`))
+	f.Add(marshal(f, object{"pre_tokenizer": object{"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}, "model": byteModel()}))
 	f.Fuzz(func(t *testing.T, b []byte) { use(t, b, native.LoadHuggingFace) })
 }
 

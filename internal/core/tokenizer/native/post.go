@@ -92,7 +92,10 @@ func surroundOf(kind string, raw json.RawMessage) (out surround, err error) {
 // marker reads ["[SEP]", 102].
 func marker(raw json.RawMessage) (id uint32, err error) {
 	var name string
-	err = json.Unmarshal(raw, &[]any{&name, &id})
+	pair := []any{&name, &id}
+	if err = json.Unmarshal(raw, &pair); err == nil && len(pair) != 2 {
+		err = fmt.Errorf("%w: a marker of %d elements, want a text and an id", ErrUnsupported, len(pair))
+	}
 	return id, err
 }
 
