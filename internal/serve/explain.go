@@ -52,6 +52,9 @@ func (p *Picker) promptTokens(c *pick.Card, q *pick.Query) *pick.ExplainedPrompt
 	if q.Prompt.Cut >= 0 {
 		x.Cut = &q.Prompt.Cut
 	}
+	for _, it := range q.Prompt.Items {
+		x.Media = append(x.Media, pick.ExplainedItem{Offset: it.Offset, Length: it.Length})
+	}
 	if w := c.WinnerRow(); w != nil {
 		size := int(w.Match.Size)
 		if size == 0 && len(w.Pod.Members) > 0 {

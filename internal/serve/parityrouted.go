@@ -29,12 +29,8 @@ func (c *parityCheck) routed(card *pick.Card, q *pick.Query) *parity.Watched {
 	if row.Match.Depth > 0 && int(row.Match.Size) != size {
 		return nil
 	}
-	ids := q.Prompt.Tokens
-	if q.Prompt.Cut >= 0 {
-		ids = ids[:min(q.Prompt.Cut, len(ids))]
-	}
 	return c.watch.Place(&parity.Routed{
-		Model: q.Base, Member: m, Tokens: ids, Size: size, Held: int(row.Match.Depth), Known: int(row.Match.Announced), Lost: c.fleet.Sync.Get(m).Lost,
+		Model: q.Base, Member: m, Tokens: q.Prompt.Known(), Size: size, Held: int(row.Match.Depth), Known: int(row.Match.Announced), Lost: c.fleet.Sync.Get(m).Lost,
 	}, q.Now)
 }
 

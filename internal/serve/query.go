@@ -8,6 +8,7 @@ import (
 	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/prompt"
 	"github.com/eppctl/eppctl/internal/core/reason"
+	"github.com/eppctl/eppctl/internal/core/tokenizer"
 )
 
 // read completes the query by what the body says: model, adapter and prompt.
@@ -76,7 +77,7 @@ func (p *Picker) tokenize(ctx context.Context, c *prompt.Chain, a *ask, req *pro
 	}
 	switch {
 	case got.Why == reason.None:
-		q.Prompt = block.Prompt{Model: q.Base, LoRA: q.Adapter, Salt: req.Salt, Tokens: got.IDs, Cut: got.Cut}
+		q.Prompt = block.Prompt{Model: q.Base, LoRA: q.Adapter, Salt: req.Salt, Tokens: got.IDs, Cut: got.Cut, Items: itemsOf(got.Items)}
 		for _, ids := range got.Further {
 			q.Further = append(q.Further, block.Prompt{Model: q.Base, LoRA: q.Adapter, Salt: req.Salt, Tokens: ids, Cut: -1})
 		}
@@ -84,4 +85,12 @@ func (p *Picker) tokenize(ctx context.Context, c *prompt.Chain, a *ask, req *pro
 		p.placeByBytes(ctx, a.text(), req.Salt, q)
 	}
 	a.Tokenizer = q.Origin.Provider
+}
+
+// itemsOf are a prompt's images, sounds and videos as the index knows them.
+func itemsOf(list []tokenizer.Item) (items []block.Item) {
+	for _, it := range list {
+		items = append(items, block.Item{ID: block.IdentifyItem(it.Name), Offset: it.Offset, Length: it.Length})
+	}
+	return items
 }

@@ -49,11 +49,7 @@ func (s *secret) sum() {
 // chain hashes the full blocks of a prompt, each with all that is before it, so that
 // equal hashes mean equal beginnings. What follows content without ids is left out.
 func (s *secret) chain(p *block.Prompt) recording.Hashes {
-	n := len(p.Tokens)
-	if p.Cut >= 0 {
-		n = min(n, p.Cut)
-	}
-	n = min(n/hashedTokens, recording.MaxBlocks)
+	n := min(len(p.Known())/hashedTokens, recording.MaxBlocks)
 	if n == 0 {
 		return nil
 	}
@@ -68,6 +64,9 @@ func (s *secret) chain(p *block.Prompt) recording.Hashes {
 		s.text = append(append(s.text[:0], ofBlock), s.state[:]...)
 		for _, t := range p.Tokens[i*hashedTokens : (i+1)*hashedTokens] {
 			s.text = binary.LittleEndian.AppendUint32(s.text, t)
+		}
+		if x := p.Extra(i*hashedTokens, hashedTokens); x != 0 {
+			s.text = binary.LittleEndian.AppendUint64(s.text, uint64(x))
 		}
 		s.sum()
 		out[i] = binary.BigEndian.Uint64(s.state[:])

@@ -148,7 +148,7 @@ func (t *tokens) link(m *Model, name string) (l prompt.Link, ok bool) {
 			l.ChatsElsewhere = reason.TemplateUnused
 		}
 	case byRender:
-		l = prompt.Link{Provider: t.render, Deadline: within(m.Render.Timeout, t.limits.RenderTimeout)}
+		l = prompt.Link{Provider: t.render, Deadline: within(m.Render.Timeout, t.limits.RenderTimeout), Sees: true}
 		if chats == byTokenize {
 			l.ChatsElsewhere = reason.TemplateUnused
 		}

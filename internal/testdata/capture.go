@@ -54,8 +54,37 @@ type Request struct {
 	Before   int             `json:"batches_before"` // messages published until then
 	Group    json.RawMessage `json:"group"`
 	Note     json.RawMessage `json:"note"`
+	Render   json.RawMessage `json:"render"` // the render endpoint's reply to a request with images
 
 	Tokens []uint32 `json:"-"` // of comparable requests
+}
+
+// Media is an image of a request, as the engine's render endpoint names it.
+type Media struct {
+	Name           string
+	Offset, Length int // tokens
+}
+
+// Media are the images of a request, in its order.
+func (r *Request) Media(tb testing.TB) (list []Media) {
+	tb.Helper()
+	if len(r.Render) == 0 {
+		return nil
+	}
+	var reply struct {
+		Features struct {
+			Names  struct{ Image []string } `json:"mm_hashes"`
+			Places struct{ Image []Media }  `json:"mm_placeholders"`
+		}
+	}
+	if err := json.Unmarshal(r.Render, &reply); err != nil {
+		tb.Fatal(err)
+	}
+	for i, m := range reply.Features.Places.Image {
+		m.Name = reply.Features.Names.Image[i]
+		list = append(list, m)
+	}
+	return list
 }
 
 // Comparable tells whether events alone predict what the engine found cached.

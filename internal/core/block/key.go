@@ -31,4 +31,6 @@ type Prompt struct {
 	// Cut is the token position from which the content is not known (the first
 	// image, say): no block at or behind it matches. Negative = none.
 	Cut int
+	// Items are the parts before Cut that are no text, by Offset; no two overlap.
+	Items []Item
 }

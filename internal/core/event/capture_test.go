@@ -19,7 +19,7 @@ func TestEngineCaptures(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var d event.Decoder
 			var b event.Batch
-			kinds := map[event.Kind]int{}
+			kinds, extra := map[event.Kind]int{}, 0
 			for i, payload := range c.payloads {
 				if err := d.Decode(payload, &b); err != nil {
 					t.Fatalf("message %d: %v", i, err)
@@ -36,13 +36,16 @@ func TestEngineCaptures(t *testing.T) {
 					if e.Kind == event.Stored && e.FullAttention() && e.BlockSize > 0 && !e.Dense() {
 						t.Fatalf("message %d event %d: %d hashes of %d tokens, %d ids", i, j, len(e.Hashes), e.BlockSize, len(e.Tokens))
 					}
-					if c.own && len(e.Extra) > 0 {
-						t.Fatalf("message %d event %d: extra content where only adapters and salts were sent", i, j)
+					if len(e.Extra) > 0 {
+						extra++
 					}
 				}
 			}
 			if c.own && kinds[event.Stored] == 0 {
 				t.Fatalf("no stores in %d messages: %v", len(c.payloads), kinds)
+			}
+			if images := filepath.Base(c.name) == "qwen2-vl"; c.own && images != (extra > 0) {
+				t.Errorf("%d events of more than adapters and salts, images were sent: %v", extra, images)
 			}
 			t.Logf("%d messages: %v", len(c.payloads), kinds)
 		})

@@ -312,7 +312,7 @@ func TestHashForms(t *testing.T) {
 
 func TestExtraKeys(t *testing.T) {
 	image := func(id string, at int64) uint64 {
-		return uint64(block.ExtraInt(block.ExtraString(0, id), at))
+		return uint64(block.ExtraItem(0, block.IdentifyItem(id), at))
 	}
 	for name, c := range map[string]struct {
 		parent, lora any
@@ -330,6 +330,11 @@ func TestExtraKeys(t *testing.T) {
 		"simulator's parent 0":     {parent: 0, keys: []any{[]any{"tenant-a"}, nil}, salt: "tenant-a", said: true},
 		"in the middle":            {parent: 77, keys: []any{[]any{"b"}, nil}, extra: []uint64{uint64(block.ExtraString(0, "b")), 0}},
 		"image":                    {keys: []any{nil, []any{[]any{"img", 3}}}, said: true, extra: []uint64{0, image("img", 3)}},
+		"image that goes on":       {parent: 77, keys: []any{[]any{[]any{"img", -13}}, nil}, extra: []uint64{image("img", -13), 0}},
+		"two images":               {keys: []any{[]any{[]any{"a", -1}, []any{"b", 0}}, nil}, said: true, extra: []uint64{uint64(block.ExtraItem(block.Extra(image("a", -1)), block.IdentifyItem("b"), 0)), 0}},
+		"image by an adapter":      {lora: "sql", parent: 77, keys: []any{[]any{"sql", []any{"sql:img", 3}}, []any{"sql"}}, extra: []uint64{image("img", 3), 0}},
+		"image of another adapter": {lora: "sql", parent: 77, keys: []any{[]any{"sql", []any{"law:img", 3}}, []any{"sql"}}, extra: []uint64{image("law:img", 3), 0}},
+		"no image":                 {parent: 77, keys: []any{[]any{[]any{"img", "3"}}, nil}, extra: []uint64{uint64(block.ExtraString(block.ExtraString(0, "img"), "3")), 0}},
 		"image before salt":        {keys: []any{[]any{[]any{"img", 0}, "s"}, nil}, salt: "s", said: true, extra: []uint64{image("img", 0), 0}},
 		"bare image before salt":   {keys: []any{[]any{"img", "s"}, nil}, salt: "s", said: true, extra: []uint64{uint64(block.ExtraString(0, "img")), 0}},
 		"prompt embeddings":        {keys: []any{nil, []any{raw(msgp.AppendBytes(nil, []byte("dig")))}}, said: true, extra: []uint64{0, uint64(block.ExtraString(0, "dig"))}},

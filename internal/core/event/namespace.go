@@ -35,6 +35,8 @@ func (d *Decoder) namespace(e *Event, b *Batch) {
 //	the adapter's name   dropped, it is in the namespace already
 //	a string on the first block of a prompt: the salt (if there are several, the
 //	                     last; around 0.18 an image was a bare string too)
+//	[identifier, offset] an image, sound or video (block.ExtraItem). With an adapter for
+//	                     its encoder the identifier begins with the adapter's name
 //	anything else        goes into the block's digest
 //
 // Taking an image for a salt costs a match and never makes a false one.
@@ -110,9 +112,12 @@ func (d *Decoder) blockExtra(e *Event, v []byte, first bool) (x block.Extra) {
 		}
 		v, item = rest, item[:len(item)-len(rest)]
 		s, isText := readText(item)
+		id, at, pair := mmPair(item)
 		switch {
 		case isText && !adapter && string(s) == e.LoRA:
 			adapter = true
+		case pair:
+			x = block.ExtraItem(x, block.IdentifyItem(unprefixed(id, e.LoRA)), at)
 		case isText && first:
 			if salt != nil {
 				x = block.ExtraString(x, salt)
@@ -133,9 +138,8 @@ func (d *Decoder) blockExtra(e *Event, v []byte, first bool) (x block.Extra) {
 	return x
 }
 
-// digest adds one value. A multimodal item counts as [identifier, offset]. Integers count by value and strings and byte strings by
-// content, so that the width an encoder chose does not matter and a request's
-// [identifier, offset] can be digested alike.
+// digest adds one value. Integers count by value and strings and byte strings by
+// content, so that the width an encoder chose does not matter.
 func digest(x block.Extra, v []byte, depth int) block.Extra {
 	switch msgp.NextType(v) {
 	case msgp.NilType:
@@ -162,16 +166,39 @@ func digest(x block.Extra, v []byte, depth int) block.Extra {
 		return x
 	case msgp.MapType:
 		if hash, at, ok := mmKey(v); ok {
-			return mmItem(x, hash, at)
+			return block.ExtraItem(x, block.IdentifyItem(hash), at)
 		}
 	}
 	return block.ExtraString(x, v) // floats, other maps, times: their bytes
 }
 
-// mmItem adds a multimodal item to a block's digest, the same for every form in
-// which an engine names it.
-func mmItem(x block.Extra, id []byte, offset int64) block.Extra {
-	return block.ExtraInt(block.ExtraString(x, id), offset)
+// mmPair reads an item as vLLM writes it: [identifier, offset].
+func mmPair(v []byte) (id []byte, offset int64, ok bool) {
+	if msgp.NextType(v) != msgp.ArrayType {
+		return nil, 0, false
+	}
+	n, v, _ := readHeader(v, msgp.ArrayType)
+	if n != 2 {
+		return nil, 0, false
+	}
+	if id, ok = readText(v); !ok {
+		return nil, 0, false
+	}
+	if v, err := skip(v, 0); err == nil {
+		offset, ok = readInt(v)
+		return id, offset, ok
+	}
+	return nil, 0, false
+}
+
+// unprefixed is an identifier without the adapter that vLLM puts before it when the
+// adapter changes what the item's encoder makes of it (--enable-tower-connector-lora).
+// The adapter is in the namespace, and a renderer leaves it out.
+func unprefixed(id []byte, adapter string) []byte {
+	if n := len(adapter); n > 0 && len(id) > n && id[n] == ':' && string(id[:n]) == adapter {
+		return id[n+1:]
+	}
+	return id
 }
 
 // mmKey reads an item as TensorRT-LLM writes it: {type, hash, start_offset,

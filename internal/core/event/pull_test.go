@@ -123,7 +123,7 @@ func TestPulledPage(t *testing.T) {
 			}
 		case 1:
 			e := &p.b.Events[0]
-			image := uint64(block.ExtraInt(block.ExtraString(0, "a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f90"), 2))
+			image := uint64(block.ExtraItem(0, block.IdentifyItem("a1b2c3d4e5f60718293a4b5c6d7e8f90a1b2c3d4e5f60718293a4b5c6d7e8f90"), 2))
 			if !reflect.DeepEqual(e.Tokens, []uint32{1, 200, 70000, 151643, 5, 6, 7, 8}) || e.BlockSize != 4 ||
 				!reflect.DeepEqual(e.Extra, []uint64{0, image}) || e.Layout != "trtllm-pull" || !e.Dense() {
 				t.Errorf("%+v", e)

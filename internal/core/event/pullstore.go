@@ -215,7 +215,7 @@ func (d *PullDecoder) readMedia(text []byte, x *pulledBlock) (ok bool) {
 				offset, _ = jsonInt(v, math.MaxInt)
 			}
 		}
-		x.extra = mmItem(x.extra, hash, int64(offset))
+		x.extra = block.ExtraItem(x.extra, block.IdentifyItem(hash), int64(offset))
 	}
 	_, more := w.element()
 	return !more

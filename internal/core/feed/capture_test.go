@@ -138,6 +138,9 @@ func overLibzmq(t *testing.T, c *testdata.Capture, before int) (compared int) {
 		}
 		compared++
 		q := &block.Prompt{Model: spec.Model, Salt: r.Body.Salt, Tokens: r.Tokens, Cut: -1}
+		for _, x := range r.Media(t) {
+			q.Items = append(q.Items, block.Item{ID: block.IdentifyItem(x.Name), Offset: x.Offset, Length: x.Length})
+		}
 		if got := r.Usable(held(fleet, m, q), fleet.Index.BlockSize(m)); got != r.Cached {
 			t.Errorf("request %s: predicted %d of %d tokens, the engine had %d", r.ID, got, len(r.Tokens), r.Cached)
 		}

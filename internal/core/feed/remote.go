@@ -126,13 +126,13 @@ func (c *RemoteTokenizer) writeAsChat(d tokenizer.Dialect, t tokenizer.Text) (pa
 
 // tokenize asks by the path of a shape, which need not be the request's.
 func (c *RemoteTokenizer) tokenize(ctx context.Context, t tokenizer.Text, write writer, shape tokenizer.Shape) (tokenizer.Result, error) {
-	list, err := c.order(t.Model, shape)
+	list, err := c.order(restKey{model: t.Model, shape: shape, media: t.Media})
 	for _, e := range list {
 		path, bodies, status, werr := write(dialect(e.Engine), t)
 		if werr != nil {
 			return tokenizer.Result{}, werr // no endpoint would do better
 		}
-		k := restKey{e.URL, t.Model, shape}
+		k := restKey{e.URL, t.Model, shape, t.Media}
 		if !c.rests.enter(k) {
 			err = fmt.Errorf("%s at %s: %w", c.name, pod.MaskURL(e.URL), ErrHung)
 			continue
@@ -161,10 +161,10 @@ func (c *RemoteTokenizer) tokenize(ctx context.Context, t tokenizer.Text, write 
 	return tokenizer.Result{}, err
 }
 
-// order lists the endpoints to ask: in turn, those that failed just now last. err is
-// why there are none.
-func (c *RemoteTokenizer) order(model string, shape tokenizer.Shape) (list []TokenizerEndpoint, err error) {
-	all := c.candidates(model)
+// order lists the endpoints to ask about what k says: in turn, those that failed just
+// now last. err is why there are none.
+func (c *RemoteTokenizer) order(k restKey) (list []TokenizerEndpoint, err error) {
+	all := c.candidates(k.model)
 	first := make([]TokenizerEndpoint, 0, len(all))
 	var last []TokenizerEndpoint
 	from, now := c.next.Add(1), c.rests.now()
@@ -176,7 +176,8 @@ func (c *RemoteTokenizer) order(model string, shape tokenizer.Shape) (list []Tok
 		if !c.asks(e.Engine) {
 			continue
 		}
-		switch c.rests.turn(restKey{e.URL, model, shape}, now) {
+		k.url = e.URL
+		switch c.rests.turn(k, now) {
 		case soon:
 			first = append(first, e)
 		case late:

@@ -101,7 +101,7 @@ func TestHungServerCostsOneDeadline(t *testing.T) {
 func TestHungForManyAtOnce(t *testing.T) {
 	h := newHanging(t)
 	began := h.rests.now()
-	k := restKey{h.candidates("")[0].URL, "base", tokenizer.Completion}
+	k := restKey{url: h.candidates("")[0].URL, model: "base", shape: tokenizer.Completion}
 	for range 20 {
 		h.rests.failed(k, context.DeadlineExceeded, began)
 	}
@@ -120,7 +120,7 @@ func TestHungProbeSaysNothing(t *testing.T) {
 			_, _ = h.Tokenize(ctx, secretText())
 		},
 		"no time": func(h *hanging) {
-			k := restKey{h.candidates("")[0].URL, "base", tokenizer.Completion}
+			k := restKey{url: h.candidates("")[0].URL, model: "base", shape: tokenizer.Completion}
 			if h.rests.enter(k) {
 				h.rests.failed(k, context.DeadlineExceeded, h.rests.now().Add(15*time.Millisecond))
 			}

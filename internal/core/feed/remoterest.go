@@ -27,13 +27,15 @@ const (
 
 // A 404 can mean the path or the model, and paths differ by the shape of a request:
 // what is remembered of it is all three. An endpoint that hangs does so whatever the
-// shape, which then is 0.
+// shape, which then is 0. Images are fetched and taken apart before it answers: whether
+// it does so in time is another matter than with text.
 type restKey struct {
 	url, model string
 	shape      tokenizer.Shape
+	media      bool
 }
 
-func (k restKey) whole() restKey { return restKey{url: k.url, model: k.model} }
+func (k restKey) whole() restKey { return restKey{url: k.url, model: k.model, media: k.media} }
 
 // rest is how long an endpoint is not asked, or asked last.
 type rest struct {

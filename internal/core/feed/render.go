@@ -29,9 +29,9 @@ func NewRenderClient(client *http.Client, candidates func(model string) []Tokeni
 			if err != nil {
 				return tokenizer.Result{}, err
 			}
-			res := tokenizer.Result{IDs: prompts[0].IDs, Cut: prompts[0].Cut}
+			res := tokenizer.Result{IDs: prompts[0].IDs, Items: prompts[0].Items, Cut: prompts[0].Cut}
 			for _, p := range prompts[1:] {
-				if p.Cut >= 0 { // only chats have media, and a chat is one prompt
+				if p.Cut >= 0 || len(p.Items) > 0 { // only chats have media, and a chat is one prompt
 					return tokenizer.Result{}, tokenizer.ErrMedia
 				}
 				res.Further = append(res.Further, p.IDs)

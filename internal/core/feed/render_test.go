@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,48 @@ func TestRender(t *testing.T) {
 				t.Errorf("%+v %v", res, err)
 			}
 		})
+	}
+}
+
+func TestRenderNamesImages(t *testing.T) {
+	const want = `{"mm_payload":"none","return_mm_kwargs":false,"model":"base","messages":[]}`
+	e, _ := tokenizeServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if body, err := io.ReadAll(r.Body); err != nil || string(body) != want {
+			t.Errorf("%s %v", body, err)
+		}
+		fmt.Fprint(w, `{"token_ids":[1,2,3],"features":{"mm_hashes":{"image":["a"]},"mm_placeholders":{"image":[{"offset":1,"length":1}]}}}`)
+	})
+	res, err := renderClient(t, e).Tokenize(t.Context(), tokenizer.Text{Model: "base", Shape: tokenizer.Chat, Media: true, Body: []byte(`{"model":"sql","messages":[]}`)})
+	if err != nil || res.Cut >= 0 || !slices.Equal(res.Items, []tokenizer.Item{{Name: "a", Offset: 1, Length: 1}}) {
+		t.Errorf("%+v %v", res, err)
+	}
+}
+
+// A renderer that needs long for an image goes on to be asked about text.
+func TestRenderSlowWithImagesAlone(t *testing.T) {
+	e, asked := tokenizeServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if body, _ := io.ReadAll(r.Body); bytes.Contains(body, []byte("mm_payload")) {
+			<-r.Context().Done()
+			return
+		}
+		fmt.Fprint(w, `{"token_ids":[1]}`)
+	})
+	c := renderClient(t, e)
+	text := tokenizer.Text{Model: "base", Shape: tokenizer.Chat, Body: []byte(`{"messages":[]}`)}
+	image := text
+	image.Media = true
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		if _, err := c.Tokenize(ctx, image); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("an image: %v", err)
+		}
+		cancel()
+		if _, err := c.Tokenize(t.Context(), text); err != nil {
+			t.Errorf("text: %v", err)
+		}
+	}
+	if n := asked.Load(); n != 4 { // about images once
+		t.Errorf("asked %d times", n)
 	}
 }
 

@@ -331,6 +331,45 @@ func TestNamespaces(t *testing.T) {
 			t.Errorf("image at token 0: %v", x)
 		}
 	})
+	t.Run("an image that the request names", func(t *testing.T) {
+		image := func(name string, offset, length int) block.Item {
+			return block.Item{ID: block.IdentifyItem(name), Offset: offset, Length: length}
+		}
+		at := func(list ...any) (x uint64) { // name and offset in the block, in turn
+			for i := 0; i < len(list); i += 2 {
+				x = uint64(block.ExtraItem(block.Extra(x), block.IdentifyItem(list[i].(string)), int64(list[i+1].(int))))
+			}
+			return x
+		}
+		r := newRig(t, Options{})
+		e := r.event(gpu, top, hashes(1, 4), p) // cat in tokens 8 to 20, dog in 22 to 40
+		e.Extra = []uint64{at("cat", 8), at("cat", -8, "dog", 6), at("dog", -10), 0}
+		r.apply(r1, e, Applied)
+		for name, c := range map[string]struct {
+			items []block.Item
+			cut   int
+			want  int32
+		}{
+			"both":                 {[]block.Item{image("cat", 8, 12), image("dog", 22, 18)}, -1, 4},
+			"another first":        {[]block.Item{image("cow", 8, 12), image("dog", 22, 18)}, -1, 0},
+			"another second":       {[]block.Item{image("cat", 8, 12), image("cow", 22, 18)}, -1, 1},
+			"elsewhere":            {[]block.Item{image("cat", 9, 11), image("dog", 22, 18)}, -1, 0},
+			"ends a block earlier": {[]block.Item{image("cat", 8, 12), image("dog", 22, 10)}, -1, 2},
+			"one more":             {[]block.Item{image("cat", 8, 12), image("dog", 22, 18), image("cow", 50, 2)}, -1, 3},
+			"the second not known": {[]block.Item{image("cat", 8, 12)}, 22, 1},
+			"none":                 {nil, -1, 0},
+		} {
+			if x := r.lookup(block.Prompt{Tokens: append(slices.Clone(p), 1), Cut: c.cut, Items: c.items})[r1]; x.Depth != c.want {
+				t.Errorf("%s: depth %d, want %d", name, x.Depth, c.want)
+			}
+		}
+		asked := block.Prompt{Model: "m", Tokens: append(slices.Clone(p), 1), Cut: -1, Items: []block.Item{image("cat", 8, 12), image("cow", 22, 18)}}
+		x := r.ix.Expect(r2, &asked)
+		if got := r.lookup(asked); got[r2].Depth != 4 || got[r1].Depth != 1 {
+			t.Errorf("placed on the second: %+v", got)
+		}
+		x.Release()
+	})
 }
 
 func TestOrphans(t *testing.T) {

@@ -21,7 +21,7 @@ import (
 func TestCaptures(t *testing.T) {
 	cases := map[string]string{ // KV-52 is every capture's
 		"vllm-0.32.0/llama": "KV-49 ", "vllm-0.32.0/qwen3": "KV-49 ", "vllm-0.32.0/dialin": "KV-49 ", "vllm-0.32.0/reannounce": "KV-49 ",
-		"vllm-0.23.0/llama": "KV-49 ", "sglang-0.5.23/llama": "KV-49 ", "vllm-0.32.0/gemma3": "KV-50 ", "vllm-0.32.0/dp2": "KV-51 ",
+		"vllm-0.23.0/llama": "KV-49 ", "sglang-0.5.23/llama": "KV-49 ", "vllm-0.32.0/qwen2-vl": "KV-49 ", "vllm-0.32.0/gemma3": "KV-50 ", "vllm-0.32.0/dp2": "KV-51 ",
 	}
 	for _, c := range testdata.Captures(t) {
 		t.Run(cases[c.Name]+"KV-52 "+c.Name, func(t *testing.T) {
@@ -146,8 +146,8 @@ func (r *replayed) check(t *testing.T) (got tally) {
 			continue
 		}
 		got.Comparable++
-		tokens := r.predict(r.ix, pod.Member(rank), q)
-		if r.predict(r.off, pod.Member(rank), q) > q.Cached {
+		tokens := r.predict(t, r.ix, pod.Member(rank), q)
+		if r.predict(t, r.off, pod.Member(rank), q) > q.Cached {
 			got.FullAlone++
 		}
 		if tokens != q.Cached {
@@ -176,8 +176,8 @@ func (r *replayed) check(t *testing.T) (got tally) {
 }
 
 // predict is what an index says the engine will find cached.
-func (r *replayed) predict(ix *index.Index, m pod.Member, q *testdata.Request) int {
-	p := block.Prompt{Model: base, Salt: q.Body.Salt, Tokens: q.Tokens, Cut: -1}
+func (r *replayed) predict(t *testing.T, ix *index.Index, m pod.Member, q *testdata.Request) int {
+	p := block.Prompt{Model: base, Salt: q.Body.Salt, Tokens: q.Tokens, Cut: -1, Items: itemsOf(t, q)}
 	if r.adapters[q.Body.Model] {
 		p.LoRA = q.Body.Model
 	}
@@ -188,4 +188,12 @@ func (r *replayed) predict(ix *index.Index, m pod.Member, q *testdata.Request) i
 		}
 	}
 	return 0
+}
+
+// itemsOf are the images of a request.
+func itemsOf(t *testing.T, q *testdata.Request) (items []block.Item) {
+	for _, m := range q.Media(t) {
+		items = append(items, block.Item{ID: block.IdentifyItem(m.Name), Offset: m.Offset, Length: m.Length})
+	}
+	return items
 }

@@ -70,14 +70,13 @@ func (ix *Index) Expect(id pod.Member, p *block.Prompt) Expectation {
 		return Expectation{}
 	}
 	size := m.expectSize()
-	tokens := known(p)
-	if len(tokens) < size {
+	if len(p.Known()) < size {
 		return Expectation{}
 	}
 	buf := keyBuffers.Get().(*[]block.Key)
 	defer keyBuffers.Put(buf)
 	keys := (*buf)[:0]
-	keys = ix.hasher.Keys(keys, tokens, size)
+	keys = ix.hasher.PromptKeys(keys, p, size)
 	*buf = keys
 	ns := block.Namespace{Model: p.Model, LoRA: p.LoRA, Salt: p.Salt, Size: size}
 	sp := spaces{full: ix.hasher.Space(ns)}

@@ -79,6 +79,12 @@ func newWorld(t testing.TB, data []byte) *world {
 			q := w.seqs[r.IntN(i)]
 			copy(p.Tokens, q.Tokens[:r.IntN(worldBlocks)*w.size])
 			p.LoRA, p.Salt = q.LoRA, q.Salt
+			if r.IntN(2) == 0 {
+				p.Items = q.Items // which may stand where the ids differ by now
+			}
+		}
+		if r.IntN(3) == 0 {
+			p.Items = worldItems(r, len(p.Tokens))
 		}
 		if r.IntN(3) == 0 {
 			p.LoRA = []string{"", "a", "b"}[r.IntN(3)]
@@ -89,14 +95,38 @@ func newWorld(t testing.TB, data []byte) *world {
 	return w
 }
 
+// worldItems are a few images, next to each other or apart.
+func worldItems(r *rand.Rand, tokens int) (items []block.Item) {
+	for at := r.IntN(tokens); at < tokens && len(items) < 5; {
+		it := block.Item{ID: block.IdentifyItem([]string{"a", "b"}[r.IntN(2)]), Offset: at, Length: 1 + r.IntN(min(40, tokens-at))}
+		items = append(items, it)
+		at = it.End() + r.IntN(3)*r.IntN(20)
+	}
+	return items
+}
+
+// extra is what the engine says of blocks [a, b) besides their tokens; nil = nothing.
+func (w *world) extra(s, a, b int) (list []uint64) {
+	for i := a; i < b; i++ {
+		list = append(list, extraOf(w.seqs[s], i, w.size))
+	}
+	if !slices.ContainsFunc(list, func(x uint64) bool { return x != 0 }) {
+		return nil
+	}
+	return list
+}
+
 // hash is the engine's hash of a block: equal for equal prefixes, other on each
 // member. kind makes further hashes for one place, and hashes for chunks.
 func (w *world) hash(m pod.Member, s, i int, kind uint64) uint64 {
 	p := w.seqs[s]
 	ns := block.Namespace{LoRA: p.LoRA, Salt: p.Salt}
 	x := block.ExtraString(block.ExtraInt(0, int64(m)), spell(ns))
-	for _, t := range p.Tokens[:(i+1)*w.size] {
+	for j, t := range p.Tokens[:(i+1)*w.size] {
 		x = block.ExtraInt(x, int64(t))
+		if j%w.size == 0 {
+			x = block.ExtraInt(x, int64(extraOf(p, j/w.size, w.size)))
+		}
 	}
 	if kind == 0 && x%97 == 0 && !w.capped { // see store: several blocks share it
 		return 0 // a legal hash
@@ -244,7 +274,7 @@ func (w *world) crowd(m pod.Member, s int) {
 		return
 	}
 	for k := range n {
-		one := &event.Event{Kind: event.Stored, Tier: e.Tier, Hashes: e.Hashes[k : k+1], Tokens: p.Tokens[i*w.size:][:w.size], BlockSize: w.size, LoRA: p.LoRA, LoRAID: -1}
+		one := &event.Event{Kind: event.Stored, Tier: e.Tier, Hashes: e.Hashes[k : k+1], Tokens: p.Tokens[i*w.size:][:w.size], BlockSize: w.size, LoRA: p.LoRA, LoRAID: -1, Extra: w.extra(s, i, i+1)}
 		if i > 0 {
 			one.HasParent, one.Parent = true, w.hash(m, s, 0, 0)
 			if one.Parent == 0 {
@@ -275,7 +305,7 @@ func (w *world) store(m pod.Member, s int) {
 	}
 	kind, odd := w.kind(), w.byte()
 	e := &event.Event{Kind: event.Stored, Tier: w.tier(), BlockSize: w.size, LoRA: p.LoRA, LoRAID: -1}
-	e.Tokens = p.Tokens[a*w.size : b*w.size]
+	e.Tokens, e.Extra = p.Tokens[a*w.size:b*w.size], w.extra(s, a, b)
 	for i := a; i < b; i++ {
 		e.Hashes = append(e.Hashes, w.hash(m, s, i, kind))
 	}

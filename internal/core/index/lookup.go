@@ -11,43 +11,69 @@ import (
 // that nobody holds; it takes no lock and, once out has grown, allocates nothing.
 func (ix *Index) Lookup(p *block.Prompt, out *Result) {
 	out.reset()
-	tokens := known(p)
-	for _, size := range ix.sizes.now() {
-		if len(tokens) < size {
+	c := content{hasher: ix.hasher, tokens: p.Known()}
+	for _, c.size = range ix.sizes.now() {
+		if len(c.tokens) < c.size {
 			continue
 		}
-		space := ix.hasher.Space(block.Namespace{Model: p.Model, LoRA: p.LoRA, Salt: p.Salt, Size: size})
-		ix.walk(space, tokens, size, (len(p.Tokens)-1)/size, out)
+		if len(p.Items) > 0 {
+			out.keys = ix.hasher.PromptKeys(out.keys[:0], p, c.size)
+			c.keys = out.keys
+		}
+		space := ix.hasher.Space(block.Namespace{Model: p.Model, LoRA: p.LoRA, Salt: p.Salt, Size: c.size})
+		ix.walk(space, &c, (len(p.Tokens)-1)/c.size, out)
 	}
 }
 
-// known is the part of the prompt whose content is known.
-func known(p *block.Prompt) []uint32 {
-	if p.Cut >= 0 && p.Cut < len(p.Tokens) {
-		return p.Tokens[:p.Cut]
+// content is what a prompt's blocks of one size hold. Their keys are made as far as
+// the walk comes, but for a prompt with images: the keys of that are all there.
+type content struct {
+	hasher *block.Hasher
+	tokens []uint32
+	size   int
+	keys   []block.Key // nil = made as needed
+}
+
+func (c *content) blocks() int { return len(c.tokens) / c.size }
+
+func (c *content) key(i int) block.Key {
+	if c.keys != nil {
+		return c.keys[i]
 	}
-	return p.Tokens
+	return c.hasher.Key(c.tokens[i*c.size:][:c.size])
+}
+
+// match counts the blocks from the i-th on whose keys are those given. Where it stops
+// short of len(have), miss is the key of the block that differs.
+func (c *content) match(have []block.Key, i int) (n int, miss block.Key) {
+	if c.keys == nil {
+		return c.hasher.Match(have, c.tokens[i*c.size:], c.size)
+	}
+	for n, k := range have {
+		if got := c.keys[i+n]; got != k {
+			return n, got
+		}
+	}
+	return len(have), 0
 }
 
 // walk looks one block size up. most is the number of blocks an engine can
 // reuse of the prompt: all but the one with its last token.
-func (ix *Index) walk(space block.Space, tokens []uint32, size, most int, out *Result) {
-	h := ix.hasher
-	f := fold{out: out, from: len(out.Matches), size: size, words: int(ix.words.Load()), most: most}
+func (ix *Index) walk(space block.Space, c *content, most int, out *Result) {
+	f := fold{out: out, from: len(out.Matches), size: c.size, words: int(ix.words.Load()), most: most}
 	if ix.hybrids.Load() > 0 {
 		f.hybrids = ix
 	}
 	second := ix.clock.Load()
-	blocks := len(tokens) / size
+	blocks := c.blocks()
 
-	key := h.Root(space, h.Key(tokens[:size]))
+	key := ix.hasher.Root(space, c.key(0))
 	for r := ix.shardOf(key).root.kid(0, key); r != nil; {
 		r.touch(second)
 		keys := r.published()
 		n := min(len(keys), blocks-f.base)
 		keys = keys[:n]
-		rest := tokens[(f.base+1)*size:]
-		same, miss := h.Match(keys[1:], rest, size) // finding the run matched its first key
+		same, miss := c.match(keys[1:], f.base+1) // finding the run matched its first key
 		same++
 
 		// The coverage is loaded after the keys were compared: what it says of
@@ -55,7 +81,7 @@ func (ix *Index) walk(space block.Space, tokens []uint32, size, most int, out *R
 		var next *run
 		if left := blocks - f.base - same; left > 0 {
 			if same == n {
-				miss = h.Key(rest[(same-1)*size:][:size])
+				miss = c.key(f.base + same)
 			}
 			next = r.kid(uint32(same), miss)
 		}
@@ -70,8 +96,9 @@ func (ix *Index) walk(space block.Space, tokens []uint32, size, most int, out *R
 
 // scratch is what a lookup needs besides its stack.
 type scratch struct {
-	rows  []row  // parallel to Matches
-	trail []step // the path of a block size, when a member is hybrid
+	keys  []block.Key // of a prompt with images
+	rows  []row       // parallel to Matches
+	trail []step      // the path of a block size, when a member is hybrid
 	// slot[m] is m's row if Matches says so there: never cleared, never wrong.
 	slot []uint16
 	// stops[m] is where in the run at hand m's stretch on the GPU ends that begins

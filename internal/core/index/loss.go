@@ -111,12 +111,13 @@ func (ix *Index) Lost(id pod.Member, p *block.Prompt) (at int64, lost bool) {
 	if l == nil || !l.sure.Load() {
 		return 0, false
 	}
-	tokens := known(p)
+	tokens := p.Known()
 	if len(tokens) < l.size || len(p.Tokens) <= l.size {
 		return 0, false
 	}
 	h := ix.hasher
-	gone := l.first[h.Root(h.Space(block.Namespace{Model: p.Model, LoRA: p.LoRA, Salt: p.Salt, Size: l.size}), h.Key(tokens[:l.size]))]
+	first := h.WithExtra(h.Key(tokens[:l.size]), p.Extra(0, l.size))
+	gone := l.first[h.Root(h.Space(block.Namespace{Model: p.Model, LoRA: p.LoRA, Salt: p.Salt, Size: l.size}), first)]
 	if gone == nil || !gone.Load() {
 		return 0, false
 	}

@@ -342,11 +342,25 @@ func (o *oracle) expire(now int64) {
 
 func (o *oracle) prefixes(p *block.Prompt) (out []prefix) {
 	s := o.root(block.Namespace{LoRA: p.LoRA, Salt: p.Salt})
-	for t := known(p); len(t) >= o.size; t = t[o.size:] {
-		s = o.extend(s, t[:o.size], 0)
+	known := p.Tokens
+	if p.Cut >= 0 {
+		known = known[:p.Cut]
+	}
+	for i := range len(known) / o.size {
+		s = o.extend(s, known[i*o.size:][:o.size], extraOf(p, i, o.size))
 		out = append(out, s)
 	}
 	return out
+}
+
+// extraOf is what an engine says of block i besides its tokens.
+func extraOf(p *block.Prompt, i, size int) (x uint64) {
+	for _, it := range p.Items {
+		if it.Offset < (i+1)*size && i*size < it.Offset+it.Length {
+			x = uint64(block.ExtraItem(block.Extra(x), it.ID, int64(it.Offset-i*size)))
+		}
+	}
+	return x
 }
 
 func (o *oracle) expect(id int, m pod.Member, p *block.Prompt) {

@@ -51,7 +51,8 @@ func TestCaptures(t *testing.T) {
 				}
 				differ, right, blocks, wrong := p.positions()
 				t.Logf("%d differ, the position is told of %d, the block alone of %d, and another place of %d", differ, right, blocks, wrong)
-				if wrong > 2 || 5*right < 2*differ || 2*(right+blocks) < differ {
+				// Of chats with images so little is known natively that three say nothing.
+				if wrong > 2 || differ > 3 && (5*right < 2*differ || 2*(right+blocks) < differ) {
 					t.Errorf("%d differ, the position is told of %d, the block alone of %d, and another place of %d", differ, right, blocks, wrong)
 				}
 				if n := p.watched(); m.miss && n >= 16 && !p.found {
@@ -146,6 +147,9 @@ func (p *play) run(t *testing.T, made func([]uint32) []uint32) {
 		p.pass(q.At)
 		var ids []uint32
 		if rank, ok := p.Rank(q); ok && q.Status == 200 && json.Unmarshal(q.TokenIDs, &ids) == nil && len(ids) > 1 {
+			if images := q.Media(t); len(images) > 0 {
+				ids = ids[:images[0].Offset] // all that is known natively
+			}
 			p.place(q, pod.Member(rank), made(ids), ids)
 		}
 	}

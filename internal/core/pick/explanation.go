@@ -72,12 +72,21 @@ type ExplainedPrompt struct {
 	IDs []uint32 `json:"token_ids"`
 	// Further are the prompts behind the first, in order; absent of one.
 	Further [][]uint32 `json:"further_token_ids,omitempty"`
-	// Cut is the first position whose content the ids do not determine; null = none.
+	// Cut is the first position whose content neither ids nor media determine; null = none.
 	Cut *int `json:"cut"`
+	// Media are the images, sounds and videos before it, as far as the engine names them.
+	Media []ExplainedItem `json:"media,omitempty"`
 	// BlockSize is that of the pod picked: its blocks begin at every multiple.
 	BlockSize *int `json:"block_size"`
 	// Files are those that native ids were made with.
 	Files *view.TokenizerFiles `json:"files,omitempty"`
+}
+
+// ExplainedItem is where an image, a sound or a video stands in a prompt, in tokens. Its
+// name is the engine's digest of the content, and not told.
+type ExplainedItem struct {
+	Offset int `json:"offset"`
+	Length int `json:"length"`
 }
 
 // ExplainedAttempt is a provider that could not tell.

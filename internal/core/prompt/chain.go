@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -19,6 +20,9 @@ type Link struct {
 	// Computes marks a provider that works on a processor of ours rather than
 	// waits for somebody: it is asked behind Chain.Enter.
 	Computes bool
+	// Sees marks a provider that tells what images, sounds and videos are. About prompts
+	// with some it is asked first: the others know such a prompt up to the first of them.
+	Sees bool
 	// ChatsElsewhere, if set, is why the provider is asked for completions alone.
 	ChatsElsewhere reason.Code
 	// ChatsDiffer, if set, says why the provider's ids of chats are not the engine's, "" =
@@ -111,8 +115,7 @@ func (c *Chain) Tokens(ctx context.Context, r *Request, base string, body []byte
 func (c *Chain) first(ctx context.Context, r *Request, text tokenizer.Text, enter Enter, a *Answer) bool {
 	var refuted *Link
 	others := ctx
-	for i := range c.Links {
-		l := &c.Links[i]
+	for l := range c.inOrder(text.Media) {
 		if l.ChatsElsewhere != "" && r.Shape.IsChat() {
 			a.Tried = append(a.Tried, Attempt{l.Provider.Name(), l.ChatsElsewhere, "configured"})
 			continue
@@ -139,6 +142,19 @@ func (c *Chain) first(ctx context.Context, r *Request, text tokenizer.Text, ente
 		}
 	}
 	return refuted != nil && c.told(ctx, r, refuted, text, enter, a)
+}
+
+// inOrder yields the links, those first that see what a prompt with media shows.
+func (c *Chain) inOrder(media bool) iter.Seq[*Link] {
+	return func(yield func(*Link) bool) {
+		for _, first := range []bool{true, false} {
+			for i := range c.Links {
+				if l := &c.Links[i]; (media && l.Sees) == first && !yield(l) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // told asks one provider.

@@ -231,6 +231,45 @@ func TestChainChatsElsewhere(t *testing.T) {
 
 // TestChainAsksRefutedLast: ids that are known to be others than the engine's are used
 // only when nobody else tells, and then there is time left to make them.
+// TestChainSees: about images it is asked first that sees them, and text up to the
+// first is what the others know.
+func TestChainSees(t *testing.T) {
+	gives := func(name string, cut int) prompt.Link {
+		return prompt.Link{Provider: provider{name, func(_ context.Context, x tokenizer.Text) (tokenizer.Result, error) {
+			return tokenizer.Result{IDs: []uint32{1, 2}, Status: tokenizer.Exact, Cut: cut}, nil
+		}}}
+	}
+	native, sees := gives("native", 1), gives("render", -1)
+	sees.Sees = true
+	blind := prompt.Link{Provider: provider{"render", fails.f}, Sees: true}
+	const text, image = `"hi"`, `[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}}]`
+	for name, c := range map[string]struct {
+		links            []prompt.Link
+		content, by, log string
+		cut              int
+	}{
+		"text":            {[]prompt.Link{native, sees}, text, "native", "", 1},
+		"an image":        {[]prompt.Link{native, sees}, image, "render", "", -1},
+		"nobody sees":     {[]prompt.Link{native}, image, "native", "", 1},
+		"who sees fails":  {[]prompt.Link{native, blind}, image, "native", "render", 1},
+		"text goes first": {[]prompt.Link{sees, native}, text, "render", "", -1},
+	} {
+		r, problem := prompt.Parse("/v1/chat/completions", "", []byte(`{"model":"m","messages":[{"role":"user","content":`+c.content+`}]}`), prompt.Limits{})
+		if problem != nil {
+			t.Fatal(problem)
+		}
+		chain := prompt.Chain{Links: c.links}
+		a := chain.Tokens(t.Context(), r, "base", []byte("{}"), nil)
+		var tried string
+		for _, x := range a.Tried {
+			tried += x.Provider
+		}
+		if a.Provider != c.by || tried != c.log || a.Cut != c.cut {
+			t.Errorf("%s: by %q behind %q, cut %d", name, a.Provider, tried, a.Cut)
+		}
+	}
+}
+
 func TestChainAsksRefutedLast(t *testing.T) {
 	against := "a probe differs"
 	native := provider{"native", func(context.Context, tokenizer.Text) (tokenizer.Result, error) {

@@ -57,13 +57,25 @@ type Result struct {
 	IDs     []uint32
 	Further [][]uint32
 	Status  Status
-	// Cut is the first position whose content the ids do not determine (an
-	// image's placeholder); negative = none.
+	// Items are the images, sounds and videos that the provider names, in the prompt's
+	// order.
+	Items []Item
+	// Cut is the first position whose content neither ids nor items determine (the
+	// placeholder of an image without a name); negative = none.
 	Cut int
 	// Doubtful says that the ids are not sure for what this very request holds, so
 	// that they prove nothing of the provider.
 	Doubtful bool
 }
+
+// Item is an image, a sound or a video of a prompt.
+type Item struct {
+	Name           string // the engine's: a hash of the content, or what the client calls it
+	Offset, Length int    // where it stands, in tokens; Length > 0
+}
+
+// End is the first token behind the item.
+func (it *Item) End() int { return it.Offset + it.Length }
 
 // Provider is one way to get ids. Tokenize may be called from any goroutine; it
 // honours the context's deadline and returns an error that names what it could

@@ -5,7 +5,6 @@ import (
 	"encoding/json/jsontext"
 	"errors"
 	"slices"
-	"strconv"
 )
 
 // renderPaths are the endpoints at which engines tell what they make of a request:
@@ -23,9 +22,13 @@ var (
 	ErrNoPlaces = errors.New("reply names media and not where they stand")
 )
 
+// namesOnly asks vLLM to leave the pixels out of what it tells of images: they are
+// megabytes. Later releases call it mm_payload, earlier ones return_mm_kwargs.
+const namesOnly = `"mm_payload":"none","return_mm_kwargs":false`
+
 // WriteRender makes a request to a render endpoint from a client's body, which
-// passes as it is but for the model: rewritten JSON would lose the order of keys,
-// which shows in the prompts of tools.
+// passes as it is but for the model, and what keeps the reply small: rewritten JSON
+// would lose the order of keys, which shows in the prompts of tools.
 func WriteRender(dialect Dialect, t Text) (path string, body []byte, err error) {
 	path, ok := renderPaths[t.Shape]
 	if !ok || dialect == SGLang && t.Shape != Chat {
@@ -36,30 +39,48 @@ func WriteRender(dialect Dialect, t Text) (path string, body []byte, err error) 
 			return "", nil, ErrShape
 		}
 	}
-	if t.Model == "" {
-		return path, t.Body, nil
+	body = t.Body
+	var more [][]byte
+	if t.Model != "" {
+		if from, to, found := FindMember(body, "model"); found {
+			body = slices.Concat(body[:from], quoted(t.Model), body[to:])
+		} else {
+			more = append(more, append([]byte(`"model":`), quoted(t.Model)...))
+		}
 	}
-	from, to, found := FindMember(t.Body, "model")
-	if found {
-		return path, slices.Concat(t.Body[:from], quoted(t.Model), t.Body[to:]), nil
+	if t.Media && dialect == VLLM {
+		more = append(more, []byte(namesOnly))
 	}
-	open := bytes.IndexByte(t.Body, '{') + 1
+	if len(more) == 0 {
+		return path, body, nil
+	}
+	if body, err = withMembers(body, bytes.Join(more, []byte{','})); err != nil {
+		return "", nil, err
+	}
+	return path, body, nil
+}
+
+// withMembers puts members before the others of an object.
+func withMembers(body, members []byte) ([]byte, error) {
+	open := bytes.IndexByte(body, '{') + 1
 	if open == 0 {
-		return "", nil, ErrBody
+		return nil, ErrBody
 	}
-	member := append([]byte(`"model":`), quoted(t.Model)...)
-	if !bytes.HasPrefix(bytes.TrimLeft(t.Body[open:], " \t\r\n"), []byte("}")) {
-		member = append(member, ',')
+	var comma []byte
+	if !bytes.HasPrefix(bytes.TrimLeft(body[open:], " \t\r\n"), []byte("}")) {
+		comma = []byte{','}
 	}
-	return path, slices.Concat(t.Body[:open], member, t.Body[open:]), nil
+	return slices.Concat(body[:open], members, comma, body[open:]), nil
 }
 
 // Rendered is one prompt of a render endpoint's reply.
 type Rendered struct {
 	IDs []uint32
-	// Cut is where the first placeholder of an image, sound or video begins: what
-	// stands there, and so the blocks from there on, the ids do not tell. Negative
-	// = there is none.
+	// Items are the images, sounds and videos, in the prompt's order.
+	Items []Item
+	// Cut is where the first one begins that the engine does not name: what stands
+	// there, and so the blocks from there on, the ids do not tell. Negative = there
+	// is none.
 	Cut int
 }
 
@@ -108,8 +129,8 @@ func reading(d *jsontext.Decoder, err error) error {
 }
 
 func readRendered(d *jsontext.Decoder, limit int) (Rendered, error) {
-	r := Rendered{Cut: -1}
-	var m media
+	var r Rendered
+	var f features
 	err := Members(d, func(name []byte) error {
 		switch string(name) {
 		case "token_ids", "input_ids": // vLLM, SGLang
@@ -123,7 +144,7 @@ func readRendered(d *jsontext.Decoder, limit int) (Rendered, error) {
 			if d.PeekKind() != '{' {
 				return d.SkipValue()
 			}
-			return Members(d, func(name []byte) error { return m.read(d, string(name)) })
+			return Members(d, func(name []byte) error { return f.read(d, string(name)) })
 		}
 		return d.SkipValue()
 	})
@@ -132,60 +153,7 @@ func readRendered(d *jsontext.Decoder, limit int) (Rendered, error) {
 		return r, err
 	case len(r.IDs) == 0:
 		return r, ErrNoIDs
-	case m.named && !m.placed:
-		return r, ErrNoPlaces
-	case m.placed:
-		r.Cut = min(m.first, len(r.IDs))
 	}
-	return r, nil
-}
-
-// media is what features say of what is no text.
-type media struct {
-	named  bool // there are hashes of some
-	placed bool // first is the offset of the first placeholder
-	first  int
-}
-
-func (m *media) read(d *jsontext.Decoder, name string) error {
-	switch name {
-	case "mm_hashes", "mm_placeholders":
-		return m.walk(d, name == "mm_placeholders")
-	}
-	return d.SkipValue()
-}
-
-// walk looks through lists and objects, which vLLM sorts by modality: offsets
-// anywhere among placeholders, texts anywhere among hashes.
-func (m *media) walk(d *jsontext.Decoder, places bool) error {
-	switch d.PeekKind() {
-	case '{':
-		return Members(d, func(name []byte) error {
-			if !places || string(name) != "offset" {
-				return m.walk(d, places)
-			}
-			raw, err := d.ReadValue()
-			if err != nil {
-				return err
-			}
-			if n, err := strconv.Atoi(string(raw)); err == nil && n >= 0 && (!m.placed || n < m.first) {
-				m.placed, m.first = true, n
-			}
-			return nil
-		})
-	case '[':
-		if _, err := d.ReadToken(); err != nil {
-			return err
-		}
-		for k := d.PeekKind(); k != ']' && k != 0; k = d.PeekKind() {
-			if err := m.walk(d, places); err != nil {
-				return err
-			}
-		}
-		_, err := d.ReadToken()
-		return err
-	case '"':
-		m.named = true
-	}
-	return d.SkipValue()
+	r.Items, r.Cut, err = f.items(len(r.IDs))
+	return r, err
 }

@@ -43,6 +43,19 @@ func TestWriteRender(t *testing.T) {
 	if _, got, err := tokenizer.WriteRender(0, tokenizer.Text{Shape: chat, Body: []byte(`{"model":"x"}`)}); err != nil || string(got) != `{"model":"x"}` {
 		t.Errorf("without a base model: %s %v", got, err)
 	}
+	for body, want := range map[string]string{ // of images the names are enough
+		`{"model":"x","messages":[]}`: `{"mm_payload":"none","return_mm_kwargs":false,"model":"base","messages":[]}`,
+		`{"messages":[]}`:             `{"model":"base","mm_payload":"none","return_mm_kwargs":false,"messages":[]}`,
+		`{ }`:                         `{"model":"base","mm_payload":"none","return_mm_kwargs":false }`,
+	} {
+		_, got, err := tokenizer.WriteRender(tokenizer.VLLM, tokenizer.Text{Model: "base", Shape: chat, Media: true, Body: []byte(body)})
+		if err != nil || string(got) != want {
+			t.Errorf("with an image: %s %v, want %s", got, err, want)
+		}
+	}
+	if _, got, err := tokenizer.WriteRender(tokenizer.SGLang, tokenizer.Text{Model: "base", Shape: chat, Media: true, Body: []byte(`{"model":"x"}`)}); err != nil || string(got) != `{"model":"base"}` {
+		t.Errorf("SGLang with an image: %s %v", got, err)
+	}
 }
 
 // TestParseRender: TK-41 and TK-42. Ids are token_ids (vLLM) or input_ids (SGLang),
@@ -56,21 +69,44 @@ func TestParseRender(t *testing.T) {
 	}{
 		"vLLM chat": {
 			`{"request_id":"x","token_ids":[7,8],"features":null,"sampling_params":{"token_ids":[9]},"model":"m","stream":false,"cache_salt":null}`,
-			[]prompt{{[]uint32{7, 8}, -1}}, nil,
+			[]prompt{{IDs: []uint32{7, 8}, Cut: -1}}, nil,
 		},
-		"SGLang chat":     {`{"input_ids":[7]}`, []prompt{{[]uint32{7}, -1}}, nil},
-		"vLLM completion": {`[{"token_ids":[7]},{"token_ids":[8,9],"features":{}}]`, []prompt{{[]uint32{7}, -1}, {[]uint32{8, 9}, -1}}, nil},
+		"SGLang chat":     {`{"input_ids":[7]}`, []prompt{{IDs: []uint32{7}, Cut: -1}}, nil},
+		"vLLM completion": {`[{"token_ids":[7]},{"token_ids":[8,9],"features":{}}]`, []prompt{{IDs: []uint32{7}, Cut: -1}, {IDs: []uint32{8, 9}, Cut: -1}}, nil},
 		"an image": {
 			`{"token_ids":[1,2,3,4,5],"features":{"mm_hashes":{"image":["abc"]},"mm_placeholders":{"image":[{"offset":2,"length":2}]}}}`,
-			[]prompt{{[]uint32{1, 2, 3, 4, 5}, 2}}, nil,
+			[]prompt{{IDs: []uint32{1, 2, 3, 4, 5}, Cut: -1, Items: []tokenizer.Item{{Name: "abc", Offset: 2, Length: 2}}}}, nil,
 		},
+		"several modalities": {
+			`{"token_ids":[1,2,3,4,5],"features":{"mm_hashes":{"image":["b","a"],"audio":["c"]},"mm_placeholders":{"audio":[{"offset":3,"length":1}],"image":[{"length":1,"offset":4},{"offset":0,"length":3,"more":{}}]},"kwargs_data":{"image":["secret"]}}}`,
+			[]prompt{{IDs: []uint32{1, 2, 3, 4, 5}, Cut: -1, Items: []tokenizer.Item{{Name: "a", Length: 3}, {Name: "c", Offset: 3, Length: 1}, {Name: "b", Offset: 4, Length: 1}}}}, nil,
+		},
+		"a second without a name": {
+			`{"token_ids":[1,2,3,4,5],"features":{"mm_hashes":{"image":["a",""]},"mm_placeholders":{"image":[{"offset":1,"length":1},{"offset":3,"length":1}]}}}`,
+			[]prompt{{IDs: []uint32{1, 2, 3, 4, 5}, Cut: 3, Items: []tokenizer.Item{{Name: "a", Offset: 1, Length: 1}}}}, nil,
+		},
+		"beyond the end": {
+			`{"token_ids":[1,2,3],"features":{"mm_hashes":{"image":["a"]},"mm_placeholders":{"image":[{"offset":1,"length":3}]}}}`,
+			[]prompt{{IDs: []uint32{1, 2, 3}, Cut: 1}}, nil,
+		},
+		"one in another": {
+			`{"token_ids":[1,2,3,4],"features":{"mm_hashes":{"image":["a","b"]},"mm_placeholders":{"image":[{"offset":0,"length":3},{"offset":2,"length":1}]}}}`,
+			[]prompt{{IDs: []uint32{1, 2, 3, 4}, Cut: 2, Items: []tokenizer.Item{{Name: "a", Length: 3}}}}, nil,
+		},
+		"without a length": {
+			`{"token_ids":[1,2],"features":{"mm_hashes":{"image":["a"]},"mm_placeholders":{"image":[{"offset":1}]}}}`,
+			[]prompt{{IDs: []uint32{1, 2}, Cut: 1}}, nil,
+		},
+		"more names than places":    {`{"token_ids":[1,2],"features":{"mm_hashes":{"image":["a","secret"]},"mm_placeholders":{"image":[{"offset":0,"length":1}]}}}`, nil, tokenizer.ErrNoPlaces},
+		"a modality without places": {`{"token_ids":[1,2],"features":{"mm_hashes":{"image":["a"],"audio":["secret"]},"mm_placeholders":{"image":[{"offset":0,"length":1}]}}}`, nil, tokenizer.ErrNoPlaces},
+		"names in another form":     {`{"token_ids":[1,2],"features":{"mm_hashes":{"image":{"0":"a"}},"mm_placeholders":{"image":[{"offset":1,"length":1}]}}}`, []prompt{{IDs: []uint32{1, 2}, Cut: 1}}, nil},
 		"the first of several media": {
 			`{"features":{"mm_placeholders":{"image":[{"length":1,"offset":4},{"offset":3,"length":1}],"audio":[{"offset":1,"length":1}]}},"token_ids":[1,2,3,4,5]}`,
-			[]prompt{{[]uint32{1, 2, 3, 4, 5}, 1}}, nil,
+			[]prompt{{IDs: []uint32{1, 2, 3, 4, 5}, Cut: 1}}, nil,
 		},
-		"placeholders as a list":     {`{"token_ids":[1,2],"features":{"mm_hashes":["a"],"mm_placeholders":[{"offset":0,"length":1}]}}`, []prompt{{[]uint32{1, 2}, 0}}, nil},
-		"a place behind the end":     {`{"token_ids":[1,2],"features":{"mm_placeholders":[{"offset":9,"length":1}]}}`, []prompt{{[]uint32{1, 2}, 2}}, nil},
-		"no media":                   {`{"token_ids":[1],"features":{"mm_hashes":{},"mm_placeholders":{"image":[]}}}`, []prompt{{[]uint32{1}, -1}}, nil},
+		"placeholders as a list":     {`{"token_ids":[1,2],"features":{"mm_hashes":["a"],"mm_placeholders":[{"offset":0,"length":1}]}}`, []prompt{{IDs: []uint32{1, 2}, Cut: 0}}, nil},
+		"a place behind the end":     {`{"token_ids":[1,2],"features":{"mm_placeholders":[{"offset":9,"length":1}]}}`, []prompt{{IDs: []uint32{1, 2}, Cut: 2}}, nil},
+		"no media":                   {`{"token_ids":[1],"features":{"mm_hashes":{},"mm_placeholders":{"image":[]}}}`, []prompt{{IDs: []uint32{1}, Cut: -1}}, nil},
 		"media without a place":      {`{"token_ids":[1],"features":{"mm_hashes":{"image":["secret"]}}}`, nil, tokenizer.ErrNoPlaces},
 		"no ids":                     {`{"token_ids":[]}`, nil, tokenizer.ErrNoIDs},
 		"an error":                   {`{"error":{"message":"secret"}}`, nil, tokenizer.ErrNoIDs},
@@ -81,7 +117,9 @@ func TestParseRender(t *testing.T) {
 		"a string":                   {`"secret"`, nil, tokenizer.ErrNotObject},
 	} {
 		got, err := tokenizer.ParseRender([]byte(c.body), 10)
-		same := slices.EqualFunc(got, c.want, func(a, b prompt) bool { return a.Cut == b.Cut && slices.Equal(a.IDs, b.IDs) })
+		same := slices.EqualFunc(got, c.want, func(a, b prompt) bool {
+			return a.Cut == b.Cut && slices.Equal(a.IDs, b.IDs) && slices.Equal(a.Items, b.Items)
+		})
 		if !same || !errors.Is(err, c.err) {
 			t.Errorf("%s: %v %v, want %v %v", name, got, err, c.want, c.err)
 		}
@@ -114,6 +152,13 @@ func FuzzParseRender(f *testing.F) {
 			total += len(r.IDs)
 			if len(r.IDs) == 0 || r.Cut > len(r.IDs) {
 				t.Fatalf("%d ids, cut %d", len(r.IDs), r.Cut)
+			}
+			from := 0
+			for _, it := range r.Items {
+				if it.Offset < from || it.Length <= 0 || it.End() > len(r.IDs) && r.Cut < 0 {
+					t.Fatalf("%d ids, items %v, cut %d", len(r.IDs), r.Items, r.Cut)
+				}
+				from = it.Offset
 			}
 		}
 		if (err == nil) != (total > 0) || total > 1000 {

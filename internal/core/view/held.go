@@ -61,11 +61,7 @@ func (h *held) remove(chunks []uint64, rest int64) {
 // stands before it, so that two are equal exactly where the prompts agree from
 // the start, in one namespace.
 func chunks(h *block.Hasher, p *block.Prompt) []uint64 {
-	known := len(p.Tokens)
-	if p.Cut >= 0 {
-		known = min(known, p.Cut)
-	}
-	out := make([]uint64, known/chunkTokens)
+	out := make([]uint64, len(p.Known())/chunkTokens)
 	at := chainOf(h, p)
 	for i := range out {
 		at.step(i)
@@ -77,18 +73,19 @@ func chunks(h *block.Hasher, p *block.Prompt) []uint64 {
 // chain walks a prompt chunk by chunk.
 type chain struct {
 	hasher *block.Hasher
-	tokens []uint32
+	prompt *block.Prompt
 	digest uint64 // of all up to the last step
 }
 
 func chainOf(h *block.Hasher, p *block.Prompt) chain {
 	space := h.Space(block.Namespace{Model: p.Model, LoRA: p.LoRA, Salt: p.Salt, Size: chunkTokens})
-	return chain{h, p.Tokens, uint64(space)}
+	return chain{h, p, uint64(space)}
 }
 
 // step takes in the i-th chunk.
 func (c *chain) step(i int) {
-	key := c.hasher.Key(c.tokens[i*chunkTokens : (i+1)*chunkTokens])
+	from := i * chunkTokens
+	key := c.hasher.WithExtra(c.hasher.Key(c.prompt.Tokens[from:from+chunkTokens]), c.prompt.Extra(from, chunkTokens))
 	hi, lo := bits.Mul64(c.digest^0x9e3779b97f4a7c15, uint64(key)^0xbf58476d1ce4e5b9)
 	c.digest = hi ^ lo
 }

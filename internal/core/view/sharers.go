@@ -40,10 +40,7 @@ func (s *sharers) count(chunk uint64) int {
 // Sharers is how many requests in flight begin with the first so many tokens of a
 // prompt, to the grain of a chunk; 0 where they fill none. It allocates nothing.
 func (l *Ledger) Sharers(p *block.Prompt, tokens int) int {
-	n := min(tokens, len(p.Tokens)) / chunkTokens
-	if p.Cut >= 0 {
-		n = min(n, p.Cut/chunkTokens)
-	}
+	n := min(tokens, len(p.Known())) / chunkTokens
 	if n == 0 {
 		return 0
 	}

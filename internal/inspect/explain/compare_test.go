@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -187,6 +188,21 @@ func TestTemplateText(t *testing.T) {
 	} {
 		if got := templateText(template, "why"); got != want {
 			t.Errorf("%q: %q, want %q", template, got, want)
+		}
+	}
+}
+
+// TestMediaText: images are told by where they stand.
+func TestMediaText(t *testing.T) {
+	item := func(at int) pick.ExplainedItem { return pick.ExplainedItem{Offset: at, Length: 16} }
+	many := slices.Repeat([]pick.ExplainedItem{item(0)}, 9)
+	for want, list := range map[string][]pick.ExplainedItem{
+		"1 media item, told apart by the engine's names: ids 34 to 49":                                 {item(34)},
+		"2 media items, told apart by the engine's names: ids 34 to 49, 74 to 89":                      {item(34), item(74)},
+		"9 media items, told apart by the engine's names: ids " + strings.Repeat("0 to 15, ", 8) + "…": many,
+	} {
+		if got := mediaText(list); got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

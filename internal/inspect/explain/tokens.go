@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/inspect/out"
 )
 
@@ -38,6 +39,9 @@ func (p *page) tokens() {
 	} else {
 		p.idTable(x.IDs, size, note)
 	}
+	if len(x.Media) > 0 {
+		p.line("", mediaText(x.Media))
+	}
 	if x.Cut != nil {
 		p.line("", fmt.Sprintf("from id %d on the content is not determined by ids (an image)", *x.Cut))
 	}
@@ -66,6 +70,21 @@ func (p *page) idTable(ids []uint32, size int, note string) {
 		note += fmt.Sprintf("; %d more (--all lists them)", lines-shown)
 	}
 	p.block("TOKENS", note, t)
+}
+
+// maxMedia is how many items a line tells of.
+const maxMedia = 8
+
+// mediaText says where images and the like stand.
+func mediaText(list []pick.ExplainedItem) string {
+	places := make([]string, 0, maxMedia)
+	for _, it := range list[:min(len(list), maxMedia)] {
+		places = append(places, fmt.Sprintf("%d to %d", it.Offset, it.Offset+it.Length-1))
+	}
+	if len(list) > maxMedia {
+		places = append(places, "…")
+	}
+	return out.Plural(len(list), "media item") + ", told apart by the engine's names: ids " + strings.Join(places, ", ")
 }
 
 func templateText(template, none string) string {
