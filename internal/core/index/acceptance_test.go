@@ -369,6 +369,9 @@ func TestNamespaces(t *testing.T) {
 			t.Errorf("placed on the second: %+v", got)
 		}
 		x.Release()
+		if n := testing.AllocsPerRun(20, func() { r.ix.Lookup(&asked, &r.out) }); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
 	})
 }
 
