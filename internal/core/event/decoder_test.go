@@ -314,6 +314,7 @@ func TestExtraKeys(t *testing.T) {
 	image := func(id string, at int64) uint64 {
 		return uint64(block.ExtraItem(0, block.IdentifyItem(id), at))
 	}
+	hash, letters := strings.Repeat("0a", 32), strings.Repeat("z", 64)
 	for name, c := range map[string]struct {
 		parent, lora any
 		keys         any
@@ -332,7 +333,10 @@ func TestExtraKeys(t *testing.T) {
 		"image":                    {keys: []any{nil, []any{[]any{"img", 3}}}, said: true, extra: []uint64{0, image("img", 3)}},
 		"image that goes on":       {parent: 77, keys: []any{[]any{[]any{"img", -13}}, nil}, extra: []uint64{image("img", -13), 0}},
 		"two images":               {keys: []any{[]any{[]any{"a", -1}, []any{"b", 0}}, nil}, said: true, extra: []uint64{uint64(block.ExtraItem(block.Extra(image("a", -1)), block.IdentifyItem("b"), 0)), 0}},
-		"image by an adapter":      {lora: "sql", parent: 77, keys: []any{[]any{"sql", []any{"sql:img", 3}}, []any{"sql"}}, extra: []uint64{image("img", 3), 0}},
+		"image by an adapter":      {lora: "sql", parent: 77, keys: []any{[]any{"sql", []any{"sql:" + hash, 3}}, []any{"sql"}}, extra: []uint64{image(hash, 3), 0}},
+		"by an adapter, sha512":    {lora: "sql", parent: 77, keys: []any{[]any{"sql", []any{"sql:" + hash + hash, 3}}, []any{"sql"}}, extra: []uint64{image(hash+hash, 3), 0}},
+		"named like an adapter":    {lora: "sql", parent: 77, keys: []any{[]any{"sql", []any{"sql:mine", 3}}, []any{"sql"}}, extra: []uint64{image("sql:mine", 3), 0}},
+		"named by 64 letters":      {lora: "sql", parent: 77, keys: []any{[]any{"sql", []any{"sql:" + letters, 3}}, []any{"sql"}}, extra: []uint64{image("sql:"+letters, 3), 0}},
 		"image of another adapter": {lora: "sql", parent: 77, keys: []any{[]any{"sql", []any{"law:img", 3}}, []any{"sql"}}, extra: []uint64{image("law:img", 3), 0}},
 		"no image":                 {parent: 77, keys: []any{[]any{[]any{"img", "3"}}, nil}, extra: []uint64{uint64(block.ExtraString(block.ExtraString(0, "img"), "3")), 0}},
 		"image before salt":        {keys: []any{[]any{[]any{"img", 0}, "s"}, nil}, salt: "s", said: true, extra: []uint64{image("img", 0), 0}},

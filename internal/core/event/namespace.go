@@ -2,6 +2,7 @@ package event
 
 import (
 	"bytes"
+	"encoding/hex"
 	"slices"
 
 	"github.com/tinylib/msgp/msgp"
@@ -193,12 +194,25 @@ func mmPair(v []byte) (id []byte, offset int64, ok bool) {
 
 // unprefixed is an identifier without the adapter that vLLM puts before it when the
 // adapter changes what the item's encoder makes of it (--enable-tower-connector-lora).
-// The adapter is in the namespace, and a renderer leaves it out.
+// The adapter is in the namespace, and a renderer leaves it out. Without the flag a
+// client may call an image the same way, and "mine" another, which the engine has not:
+// so it is before nothing but a hash of the content that it is taken for the engine's.
 func unprefixed(id []byte, adapter string) []byte {
-	if n := len(adapter); n > 0 && len(id) > n && id[n] == ':' && string(id[:n]) == adapter {
+	n := len(adapter)
+	if n > 0 && len(id) > n && id[n] == ':' && string(id[:n]) == adapter && isContentHash(id[n+1:]) {
 		return id[n+1:]
 	}
 	return id
+}
+
+// isContentHash reports whether an identifier can be what vLLM makes of an item's
+// content: hex of blake3, sha256 or sha512 (vllm/multimodal/hasher.py, 0.32.0).
+func isContentHash(id []byte) bool {
+	if len(id) != 64 && len(id) != 128 {
+		return false
+	}
+	_, err := hex.Decode(make([]byte, len(id)/2), id)
+	return err == nil
 }
 
 // mmKey reads an item as TensorRT-LLM writes it: {type, hash, start_offset,
