@@ -81,6 +81,9 @@ type chain struct {
 	space     spaces
 	salted    bool // space.full was stated, else the parent's counts
 	late      bool // was parked: what the member stored meanwhile is newer
+	// gone tells of each hash of a late one whether it was removed meanwhile; nil = none.
+	// Then hashes are those that are left, and keys end with the last of them.
+	gone []bool
 }
 
 // clone copies c and what it points to. It names each field, since the compiler

@@ -147,7 +147,7 @@ func (o *oracle) apply(m pod.Member, e *event.Event, now int64) Verdict {
 		return Applied
 	}
 	w.sized = true
-	v := o.store(w, e, false)
+	v := o.store(w, e, nil)
 	if v != Applied {
 		for _, h := range e.Hashes { // stored at a place that is not known
 			delete(w.hashes, h)
@@ -276,7 +276,8 @@ func (c *copyOf) tidy(table map[uint64]*copyOf, h uint64) {
 	}
 }
 
-func (o *oracle) store(w *owner, e *event.Event, late bool) Verdict {
+// store takes a store in; late is what was parked of it, if it was.
+func (o *oracle) store(w *owner, e *event.Event, late *waiting) Verdict {
 	ns := block.Namespace{LoRA: e.LoRA, Salt: e.Salt}
 	p := o.root(ns)
 	if e.HasParent {
@@ -308,7 +309,10 @@ func (o *oracle) store(w *owner, e *event.Event, late bool) Verdict {
 			tokens = tokens[o.size:]
 			n.prefixes = append(n.prefixes, p)
 		}
-		if old := table[h]; late && old != nil && !slices.Equal(old.prefixes, n.prefixes) {
+		if late != nil && slices.Contains(late.removed, h) {
+			continue
+		}
+		if old := table[h]; late != nil && old != nil && !slices.Equal(old.prefixes, n.prefixes) {
 			continue // newer
 		} else if old == nil || !slices.Equal(old.prefixes, n.prefixes) {
 			table[h] = n
@@ -326,8 +330,7 @@ func (o *oracle) attach(w *owner, hashes []uint64) {
 				continue
 			}
 			w.parked = slices.DeleteFunc(w.parked, func(y *waiting) bool { return y == x })
-			if o.store(w, &x.e, true) == Applied {
-				o.remove(w, x.e.Tier, x.removed)
+			if o.store(w, &x.e, x) == Applied {
 				todo = append(todo, x.e.Hashes...)
 			}
 		}

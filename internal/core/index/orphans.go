@@ -1,6 +1,7 @@
 package index
 
 import (
+	"iter"
 	"slices"
 	"time"
 )
@@ -119,6 +120,43 @@ func (p *orphans) clear(drop func(layer) bool) {
 	}
 }
 
+// forgo leaves out of the chain what the engine has removed meanwhile: were it stored
+// first and removed then, a reader in between would find it. The keys before the last
+// that is left stay, since that one hangs below them. It reports whether any is left.
+func (o *orphan) forgo() bool {
+	if len(o.removed) == 0 {
+		return true
+	}
+	slices.Sort(o.removed)
+	o.gone = make([]bool, len(o.hashes))
+	end := 0
+	var left []uint64
+	for i, h := range o.hashes {
+		if _, o.gone[i] = slices.BinarySearch(o.removed, h); !o.gone[i] {
+			left, end = append(left, h), i+1
+		}
+	}
+	o.hashes, o.keys = left, o.keys[:end*o.span]
+	return end > 0
+}
+
+// left yields the parts of a stretch that are not gone. Its first block is number at of
+// the chain.
+func (c *chain) left(s stretch, at uint32) iter.Seq[stretch] {
+	return func(yield func(stretch) bool) {
+		gone := func(i uint32) bool { return c.gone[int(at+i)/c.span] }
+		for i := uint32(0); i < s.n; i++ {
+			from := i
+			for i < s.n && !gone(i) {
+				i++
+			}
+			if i > from && !yield(stretch{run: s.run, off: s.off + from, n: i - from}) {
+				return
+			}
+		}
+	}
+}
+
 // attach stores what waited for one of the hashes, and what waited for that.
 func (ix *Index) attach(m *member, hashes []uint64, now int64, second uint32) (n int) {
 	m.stats.OrphansLost += uint64(m.parked.expire(now))
@@ -127,18 +165,20 @@ func (ix *Index) attach(m *member, hashes []uint64, now int64, second uint32) (n
 		for _, h := range hashes {
 			for _, o := range slices.Clone(m.parked.byParent[h]) {
 				m.parked.leave(o)
-				if v := ix.store(m, &o.chain, second); v != Applied {
-					if v == orphaned { // its parent is gone already, or moved
-						v = OrphanLost
+				waitedFor := o.hashes
+				if o.forgo() {
+					if v := ix.store(m, &o.chain, second); v != Applied {
+						if v == orphaned { // its parent is gone already, or moved
+							v = OrphanLost
+						}
+						m.stats.OrphansLost++
+						m.stats.Verdicts[v]++
+						continue
 					}
-					m.stats.OrphansLost++
-					m.stats.Verdicts[v]++
-					continue
 				}
 				n++
 				m.stats.OrphansAttached++
-				ix.remove(m, o.layer.tier(), o.removed)
-				todo = append(todo, o.hashes)
+				todo = append(todo, waitedFor)
 			}
 			if m.parked.events == 0 {
 				return n

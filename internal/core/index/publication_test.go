@@ -184,3 +184,43 @@ func TestListsDoNotChange(t *testing.T) {
 		}
 	}
 }
+
+// What the engine removed while it was parked is not shown, not even until the removal
+// that was waiting with it.
+func TestRemovedWhileParkedIsNeverShown(t *testing.T) {
+	for name, gone := range map[string][]uint64{
+		"the tail": {7, 8}, "a hole": {6}, "the head": {3}, "all": {3, 4, 5, 6, 7, 8}, "every other": {4, 6, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, Options{Seed: 1, TTL: -1})
+			p := tokens(1, 8*16)
+			r.apply(r1, r.event(gpu, 2, hashes(3, 8), p[32:]), Parked)
+			r.remove(r1, gpu, gone...)
+			held := 2
+			for ; held < 8 && !slices.Contains(gone, uint64(held+1)); held++ {
+			}
+			out := &Result{}
+			watch(t, func(*run, stage, uint32) {
+				hook := stepHook
+				stepHook = nil // the lookup has steps too
+				r.ix.Lookup(&block.Prompt{Model: "m", Tokens: p, Cut: -1}, out)
+				stepHook = hook
+				if len(out.Matches) > 0 && int(out.Matches[0].Depth) > held {
+					t.Errorf("depth %d, of which %d are held", out.Matches[0].Depth, held)
+				}
+			})
+			if o := r.apply(r1, r.event(gpu, top, hashes(1, 2), p[:32]), Applied); o.Attached != 1 {
+				t.Errorf("%d attached", o.Attached)
+			}
+			stepHook = nil
+			r.depth(r1, p, held)
+			r.store(r1, gpu, top, hashes(1, 8), p) // what was left out comes as anything new does
+			r.depth(r1, p, 8)
+			r.remove(r1, gpu, hashes(1, 8)...) // of what was kept there are two copies now
+			r.remove(r1, gpu, hashes(1, 8)...)
+			if s := r.ix.Stats(); s.Blocks != 0 || s.Runs != 0 {
+				t.Errorf("left over: %+v", s)
+			}
+		})
+	}
+}

@@ -70,14 +70,23 @@ func (ix *Index) parentOf(m *member, c *chain) (r *run, off, near uint32, v Verd
 	return r, off, near, Applied
 }
 
-// lay walks the keys from (r, off), makes what is missing and covers all of it.
-// The shard is locked.
+// lay walks the keys from (r, off), makes what is missing and covers all of it but
+// what is gone. The shard is locked.
 func (ix *Index) lay(m *member, r *run, off uint32, c *chain, second uint32, path []stretch) []stretch {
+	laid := uint32(0)
 	for r, s := range ix.path(r, off, c.keys, c.space) {
 		r.touch(second)
 		// After the keys: nobody may see coverage of keys that are not there.
-		s.before = r.hold(m.id, c.layer, s.off, s.off+s.n)
-		path = append(path, s)
+		if c.gone == nil {
+			s.before = r.hold(m.id, c.layer, s.off, s.off+s.n)
+			path = append(path, s)
+			continue
+		}
+		for part := range c.left(s, laid) {
+			part.before = r.hold(m.id, c.layer, part.off, part.off+part.n)
+			path = append(path, part)
+		}
+		laid += s.n
 	}
 	return path
 }
