@@ -161,7 +161,7 @@ func (c *Chain) inOrder(media bool) iter.Seq[*Link] {
 func (c *Chain) told(ctx context.Context, r *Request, l *Link, text tokenizer.Text, enter Enter, a *Answer) bool {
 	res, err := l.ask(ctx, text, enter)
 	if err == nil {
-		err = whole(&res, r.Prompts)
+		err = whole(&res, r)
 	}
 	if err != nil {
 		why, detail := c.why(err)
@@ -242,13 +242,18 @@ func (l *Link) ask(ctx context.Context, t tokenizer.Text, enter Enter) (tokenize
 	return l.Provider.Tokenize(ctx, t)
 }
 
-// whole makes sure that a provider gave ids of each prompt.
-func whole(res *tokenizer.Result, prompts int) error {
+// whole makes sure that a provider gave ids of each prompt, and of one with media where
+// they stand. Renderers before vLLM's features tell nothing of images (`features: null`):
+// then any other at the same place would be taken for this one.
+func whole(res *tokenizer.Result, r *Request) error {
 	if len(res.IDs) == 0 || slices.ContainsFunc(res.Further, func(ids []uint32) bool { return len(ids) == 0 }) {
 		return errNoIDs
 	}
-	if got := 1 + len(res.Further); got != prompts {
-		return fmt.Errorf("provider gave ids of %d prompts; the request has %d", got, prompts)
+	if got := 1 + len(res.Further); got != r.Prompts {
+		return fmt.Errorf("provider gave ids of %d prompts; the request has %d", got, r.Prompts)
+	}
+	if r.Media > 0 && len(res.Items) == 0 && res.Cut < 0 {
+		return fmt.Errorf("provider tells of none of %d: %w", r.Media, tokenizer.ErrMedia)
 	}
 	return nil
 }

@@ -229,18 +229,20 @@ func TestChainChatsElsewhere(t *testing.T) {
 	}
 }
 
-// TestChainAsksRefutedLast: ids that are known to be others than the engine's are used
-// only when nobody else tells, and then there is time left to make them.
 // TestChainSees: about images it is asked first that sees them, and text up to the
 // first is what the others know.
 func TestChainSees(t *testing.T) {
 	gives := func(name string, cut int) prompt.Link {
 		return prompt.Link{Provider: provider{name, func(_ context.Context, x tokenizer.Text) (tokenizer.Result, error) {
-			return tokenizer.Result{IDs: []uint32{1, 2}, Status: tokenizer.Exact, Cut: cut}, nil
+			res := tokenizer.Result{IDs: []uint32{1, 2}, Status: tokenizer.Exact, Cut: cut}
+			if name == "render" && x.Media {
+				res.Items = []tokenizer.Item{{Name: "a", Offset: 1, Length: 1}}
+			}
+			return res, nil
 		}}}
 	}
-	native, sees := gives("native", 1), gives("render", -1)
-	sees.Sees = true
+	native, sees, silent := gives("native", 1), gives("render", -1), gives("silent", -1)
+	sees.Sees, silent.Sees = true, true
 	blind := prompt.Link{Provider: provider{"render", fails.f}, Sees: true}
 	const text, image = `"hi"`, `[{"type":"image_url","image_url":{"url":"data:image/png;base64,AA"}}]`
 	for name, c := range map[string]struct {
@@ -248,11 +250,14 @@ func TestChainSees(t *testing.T) {
 		content, by, log string
 		cut              int
 	}{
-		"text":            {[]prompt.Link{native, sees}, text, "native", "", 1},
-		"an image":        {[]prompt.Link{native, sees}, image, "render", "", -1},
-		"nobody sees":     {[]prompt.Link{native}, image, "native", "", 1},
-		"who sees fails":  {[]prompt.Link{native, blind}, image, "native", "render", 1},
-		"text goes first": {[]prompt.Link{sees, native}, text, "render", "", -1},
+		"text":               {[]prompt.Link{native, sees}, text, "native", "", 1},
+		"an image":           {[]prompt.Link{native, sees}, image, "render", "", -1},
+		"nobody sees":        {[]prompt.Link{native}, image, "native", "", 1},
+		"who sees fails":     {[]prompt.Link{native, blind}, image, "native", "render", 1},
+		"who sees is silent": {[]prompt.Link{native, silent}, image, "native", "silent", 1},
+		"all are silent":     {[]prompt.Link{silent}, image, "", "silent", -1},
+		"of text none need":  {[]prompt.Link{silent}, text, "silent", "", -1},
+		"text goes first":    {[]prompt.Link{sees, native}, text, "render", "", -1},
 	} {
 		r, problem := prompt.Parse("/v1/chat/completions", "", []byte(`{"model":"m","messages":[{"role":"user","content":`+c.content+`}]}`), prompt.Limits{})
 		if problem != nil {
@@ -270,6 +275,8 @@ func TestChainSees(t *testing.T) {
 	}
 }
 
+// TestChainAsksRefutedLast: ids that are known to be others than the engine's are used
+// only when nobody else tells, and then there is time left to make them.
 func TestChainAsksRefutedLast(t *testing.T) {
 	against := "a probe differs"
 	native := provider{"native", func(context.Context, tokenizer.Text) (tokenizer.Result, error) {
