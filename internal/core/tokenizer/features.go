@@ -8,6 +8,11 @@ import (
 	"strconv"
 )
 
+// maxFeatures bounds what is read of names and places, in bytes: those of 6,000 images. A
+// reply has room for millions, which take 50 times their length in memory and seconds,
+// whatever the request's deadline.
+const maxFeatures = 1 << 20
+
 // features is what a renderer tells of the parts of a prompt that are no text, by
 // modality: MultiModalFeatures of vLLM's scale-out protocol (0.32.0).
 type features struct {
@@ -17,17 +22,21 @@ type features struct {
 	// first is the lowest offset.
 	named, placed bool
 	first         int
+	read          int // bytes
 }
 
 type place struct{ Offset, Length int } // tokens
 
-func (f *features) read(d *jsontext.Decoder, name string) error {
+func (f *features) member(d *jsontext.Decoder, name string) error {
 	if name != "mm_hashes" && name != "mm_placeholders" {
 		return d.SkipValue() // tensors, too
 	}
 	raw, err := d.ReadValue()
 	if err != nil {
 		return err
+	}
+	if f.read += len(raw); f.read > maxFeatures {
+		return ErrManyItems
 	}
 	// Of another form nothing is understood, and then only the first offset counts.
 	if name == "mm_hashes" {

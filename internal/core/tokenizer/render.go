@@ -19,7 +19,8 @@ var renderPaths = map[Shape]string{
 
 // Errors of ParseRender, besides those of ParseResponse.
 var (
-	ErrNoPlaces = errors.New("reply names media and not where they stand")
+	ErrNoPlaces  = errors.New("reply names media and not where they stand")
+	ErrManyItems = errors.New("reply tells of more media than are read")
 )
 
 // namesOnly asks vLLM to leave the pixels out of what it tells of images: they are
@@ -144,7 +145,7 @@ func readRendered(d *jsontext.Decoder, limit int) (Rendered, error) {
 			if d.PeekKind() != '{' {
 				return d.SkipValue()
 			}
-			return Members(d, func(name []byte) error { return f.read(d, string(name)) })
+			return Members(d, func(name []byte) error { return f.member(d, string(name)) })
 		}
 		return d.SkipValue()
 	})

@@ -136,6 +136,20 @@ func TestParseRender(t *testing.T) {
 	if _, err := tokenizer.ParseRender([]byte(many), 1<<20); !errors.Is(err, tokenizer.ErrManyPrompts) {
 		t.Errorf("5001 prompts: %v", err)
 	}
+	const quarter = 1 << 18
+	for name, features := range map[string]string{
+		"names":           `"mm_hashes":{"image":[` + strings.Repeat(`"a",`, quarter) + `"a"]}`,
+		"places":          `"mm_placeholders":{"image":[` + strings.Repeat(`{},`, 2*quarter) + `{}]}`,
+		"names and again": strings.Repeat(`"mm_hashes":{"image":["a"]},`, quarter) + `"mm_placeholders":{}`,
+	} {
+		if _, err := tokenizer.ParseRender([]byte(`{"token_ids":[1],"features":{`+features+`}}`), 10); !errors.Is(err, tokenizer.ErrManyItems) {
+			t.Errorf("more than a MiB of %s: %v", name, err)
+		}
+	}
+	pixels := `{"token_ids":[1,2],"features":{"mm_hashes":{"image":["a"]},"mm_placeholders":{"image":[{"offset":0,"length":1}]},"kwargs_data":{"image":["` + strings.Repeat("x", 8*quarter) + `"]}}}`
+	if got, err := tokenizer.ParseRender([]byte(pixels), 10); err != nil || len(got[0].Items) != 1 {
+		t.Errorf("with pixels: %v %v", got, err)
+	}
 }
 
 func FuzzParseRender(f *testing.F) {
