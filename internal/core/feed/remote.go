@@ -198,7 +198,9 @@ func dialect(e pod.Engine) tokenizer.Dialect {
 }
 
 // httpStatus is an answer other than 200. 403 is vLLM's for what its flags leave
-// out, 404 that of a server without the path or the model.
+// out, 404 that of a server without the path or the model. 501 says neither: vLLM
+// answers so to what one request asks (an image by the URL "data:,x", 0.32.0), and the
+// next may be another.
 type httpStatus int
 
 func (e httpStatus) Error() string { return fmt.Sprintf("HTTP status %d", int(e)) }
@@ -207,7 +209,7 @@ func (e httpStatus) Error() string { return fmt.Sprintf("HTTP status %d", int(e)
 func (e httpStatus) Is(target error) bool {
 	switch target {
 	case ErrNotOffered:
-		return e == http.StatusNotFound || e == http.StatusForbidden || e == http.StatusMethodNotAllowed || e == http.StatusNotImplemented
+		return e == http.StatusNotFound || e == http.StatusForbidden || e == http.StatusMethodNotAllowed
 	case ErrRefused:
 		return e == http.StatusBadRequest || e == http.StatusRequestEntityTooLarge || e == http.StatusUnprocessableEntity
 	}

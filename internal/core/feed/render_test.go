@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -129,6 +130,30 @@ func TestRefusedRequestIsNotTheEndpointsFault(t *testing.T) {
 		}
 		if n := asked.Load(); n != 3 || len(c.rests.of) != 0 {
 			t.Errorf("%d: asked %d times, remembered %v", code, n, c.rests.of)
+		}
+	}
+}
+
+// What one client asks does not turn the endpoint off for the others. The statuses are
+// those of a vLLM 0.32.0 about images that cannot be had.
+func TestRequestThatFailsLeavesTheEndpoint(t *testing.T) {
+	for _, code := range []int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusInternalServerError, http.StatusNotImplemented} {
+		var bad atomic.Bool
+		bad.Store(true)
+		e, _ := tokenizeServer(t, func(w http.ResponseWriter, _ *http.Request) {
+			if bad.Load() {
+				http.Error(w, "no", code)
+				return
+			}
+			_, _ = w.Write([]byte(`{"token_ids":[7]}`))
+		})
+		c := renderClient(t, e)
+		if _, err := c.Tokenize(t.Context(), secretText()); err == nil {
+			t.Fatal("no error")
+		}
+		bad.Store(false)
+		if res, err := c.Tokenize(t.Context(), secretText()); err != nil || len(res.IDs) != 1 {
+			t.Errorf("after a %d: %v", code, err)
 		}
 	}
 }
