@@ -41,7 +41,7 @@ func TestImagesFromBodyToMatch(t *testing.T) {
 	replies := map[string]string{} // by body, as it is sent on
 	renderer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
-		text := strings.Replace(string(body), `"mm_payload":"none","return_mm_kwargs":false,`, "", 1)
+		text := strings.Replace(string(body), `,"mm_payload":"none","return_mm_kwargs":false`, "", 1)
 		reply, ok := replies[text]
 		if !ok || r.URL.Path != chatRender {
 			http.NotFound(w, r)

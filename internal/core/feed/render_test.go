@@ -60,7 +60,7 @@ func TestRender(t *testing.T) {
 }
 
 func TestRenderNamesImages(t *testing.T) {
-	const want = `{"mm_payload":"none","return_mm_kwargs":false,"model":"base","messages":[]}`
+	const want = `{"model":"base","messages":[],"mm_payload":"none","return_mm_kwargs":false}`
 	e, _ := tokenizeServer(t, func(w http.ResponseWriter, r *http.Request) {
 		if body, err := io.ReadAll(r.Body); err != nil || string(body) != want {
 			t.Errorf("%s %v", body, err)

@@ -24,7 +24,9 @@ var (
 )
 
 // namesOnly asks vLLM to leave the pixels out of what it tells of images: they are
-// megabytes. Later releases call it mm_payload, earlier ones return_mm_kwargs.
+// megabytes. Later releases call it mm_payload, earlier ones return_mm_kwargs. It stands
+// last, where Python takes it instead of what the client may have set: pixels of images
+// of 14 kB in all were a reply of 10 MB.
 const namesOnly = `"mm_payload":"none","return_mm_kwargs":false`
 
 // WriteRender makes a request to a render endpoint from a client's body, which
@@ -41,37 +43,35 @@ func WriteRender(dialect Dialect, t Text) (path string, body []byte, err error) 
 		}
 	}
 	body = t.Body
-	var more [][]byte
-	if t.Model != "" {
-		if from, to, found := FindMember(body, "model"); found {
-			body = slices.Concat(body[:from], quoted(t.Model), body[to:])
-		} else {
-			more = append(more, append([]byte(`"model":`), quoted(t.Model)...))
+	from, to, found := FindMember(body, "model")
+	switch {
+	case t.Model == "":
+	case found:
+		body = slices.Concat(body[:from], quoted(t.Model), body[to:])
+	default:
+		if body, err = withMember(body, slices.Concat([]byte(`"model":`), quoted(t.Model))); err != nil {
+			return "", nil, err
 		}
 	}
 	if t.Media && dialect == VLLM {
-		more = append(more, []byte(namesOnly))
-	}
-	if len(more) == 0 {
-		return path, body, nil
-	}
-	if body, err = withMembers(body, bytes.Join(more, []byte{','})); err != nil {
-		return "", nil, err
+		if body, err = withMember(body, []byte(namesOnly)); err != nil {
+			return "", nil, err
+		}
 	}
 	return path, body, nil
 }
 
-// withMembers puts members before the others of an object.
-func withMembers(body, members []byte) ([]byte, error) {
-	open := bytes.IndexByte(body, '{') + 1
-	if open == 0 {
+// withMember puts a member behind the others of an object.
+func withMember(body, member []byte) ([]byte, error) {
+	open, end := bytes.IndexByte(body, '{'), bytes.LastIndexByte(body, '}')
+	if open < 0 || end < open {
 		return nil, ErrBody
 	}
 	var comma []byte
-	if !bytes.HasPrefix(bytes.TrimLeft(body[open:], " \t\r\n"), []byte("}")) {
+	if len(bytes.TrimSpace(body[open+1:end])) > 0 {
 		comma = []byte{','}
 	}
-	return slices.Concat(body[:open], members, comma, body[open:]), nil
+	return slices.Concat(body[:end], comma, member, body[end:]), nil
 }
 
 // Rendered is one prompt of a render endpoint's reply.

@@ -24,8 +24,8 @@ func TestWriteRender(t *testing.T) {
 			name: "chat", shape: chat, body: `{"tools":[{"b": 1.0,  "a":"<é>"}], "model":"sql" ,"messages":[],"stream":true}`,
 			path: "/v1/chat/completions/render", want: `{"tools":[{"b": 1.0,  "a":"<é>"}], "model":"base" ,"messages":[],"stream":true}`,
 		},
-		{name: "no model", shape: chat, body: ` { "messages":[]}`, path: "/v1/chat/completions/render", want: ` {"model":"base", "messages":[]}`},
-		{name: "empty", shape: chat, body: `{ }`, path: "/v1/chat/completions/render", want: `{"model":"base" }`},
+		{name: "no model", shape: chat, body: ` { "messages":[]}`, path: "/v1/chat/completions/render", want: ` { "messages":[],"model":"base"}`},
+		{name: "empty", shape: chat, body: `{ }`, path: "/v1/chat/completions/render", want: `{ "model":"base"}`},
 		{name: "several prompts", shape: completion, body: `{"prompt":["a","b"],"model":"m"}`, path: "/v1/completions/render", want: `{"prompt":["a","b"],"model":"base"}`},
 		{name: "behind NaN", shape: chat, body: `{"model":"x","a":[NaN],"model":"y","messages":[-Infinity]}`, path: "/v1/chat/completions/render", want: `{"model":"x","a":[NaN],"model":"base","messages":[-Infinity]}`},
 		{name: "the last of two", shape: chat, body: `{"model":"x","messages":[],"model":"y"}`, path: "/v1/chat/completions/render", want: `{"model":"x","messages":[],"model":"base"}`},
@@ -44,9 +44,11 @@ func TestWriteRender(t *testing.T) {
 		t.Errorf("without a base model: %s %v", got, err)
 	}
 	for body, want := range map[string]string{ // of images the names are enough
-		`{"model":"x","messages":[]}`: `{"mm_payload":"none","return_mm_kwargs":false,"model":"base","messages":[]}`,
-		`{"messages":[]}`:             `{"model":"base","mm_payload":"none","return_mm_kwargs":false,"messages":[]}`,
-		`{ }`:                         `{"model":"base","mm_payload":"none","return_mm_kwargs":false }`,
+		`{"model":"x","messages":[]}`: `{"model":"base","messages":[],"mm_payload":"none","return_mm_kwargs":false}`,
+		`{"messages":[]}`:             `{"messages":[],"model":"base","mm_payload":"none","return_mm_kwargs":false}`,
+		`{ }`:                         `{ "model":"base","mm_payload":"none","return_mm_kwargs":false}`,
+		// the last one counts
+		`{"model":"x","mm_payload":"tensors","return_mm_kwargs":true}`: `{"model":"base","mm_payload":"tensors","return_mm_kwargs":true,"mm_payload":"none","return_mm_kwargs":false}`,
 	} {
 		_, got, err := tokenizer.WriteRender(tokenizer.VLLM, tokenizer.Text{Model: "base", Shape: chat, Media: true, Body: []byte(body)})
 		if err != nil || string(got) != want {
