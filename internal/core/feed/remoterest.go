@@ -27,8 +27,9 @@ const (
 
 // A 404 can mean the path or the model, and paths differ by the shape of a request:
 // what is remembered of it is all three. An endpoint that hangs does so whatever the
-// shape, which then is 0. Images are fetched and taken apart before it answers: whether
-// it does so in time is another matter than with text.
+// shape, which then is 0. Images are fetched and taken apart before it answers, so that
+// whether it does in time depends on whose server the client names: a silence then says
+// nothing, lest one client's slow image cost all others their answers.
 type restKey struct {
 	url, model string
 	shape      tokenizer.Shape
@@ -125,7 +126,7 @@ func (r *rests) failed(k restKey, err error, began time.Time) {
 	slow := huge || errors.Is(err, context.DeadlineExceeded)
 	h, hung := r.of[k.whole()]
 	switch {
-	case slow && !huge && now.Sub(began) < unfair:
+	case slow && !huge && (k.media || now.Sub(began) < unfair):
 		if hung {
 			h.probed = false
 			r.of[k.whole()] = h
