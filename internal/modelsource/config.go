@@ -1,7 +1,6 @@
 package modelsource
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
@@ -45,7 +44,7 @@ func (p *Place) config(names []string) (*config, error) {
 
 // note keeps a file's hash, in the order of names.
 func (c *config) note(name string, b []byte) File {
-	sum := sha256.Sum256(b)
+	sum := native.SHA256(b)
 	f := File{Name: name, Size: int64(len(b)), SHA256: hex.EncodeToString(sum[:])}
 	at, _ := slices.BinarySearchFunc(c.files, name, func(f File, n string) int { return strings.Compare(f.Name, n) })
 	c.files = slices.Insert(c.files, at, f)

@@ -1,7 +1,6 @@
 package modelsource
 
 import (
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 
@@ -37,7 +36,7 @@ func special(id uint32, content string) native.Added {
 
 // ranks reads a file of ranks. doubt says why its ids may not be the engine's.
 func (c *config) ranks(b []byte) (t *native.Tokenizer, doubt string, err error) {
-	sum := sha256.Sum256(b)
+	sum := native.SHA256(b)
 	o, known := published[hex.EncodeToString(sum[:])]
 	doubt = "the file is known, but not how the engine reads it"
 	if !known {

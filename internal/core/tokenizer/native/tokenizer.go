@@ -10,7 +10,6 @@ package native
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -257,7 +256,7 @@ func overlap(a, b string) bool {
 }
 
 func hash(b []byte) string {
-	h := sha256.Sum256(b)
+	h := SHA256(b)
 	return hex.EncodeToString(h[:])
 }
 
