@@ -33,7 +33,7 @@ var exitTable = []struct {
 	{exitOK, "done"},
 	{exitFailed, "failed while running"},
 	{exitUsage, "wrong usage or configuration"},
-	{exitNegative, "the answer is negative: no eligible pod, or check has findings"},
+	{exitNegative, "the answer is negative: no eligible pod, a difference, or check has findings"},
 	{exitUnreachable, "serve or an engine cannot be reached in time"},
 	{exitIncomplete, "incomplete, where that is an error"},
 	{exitInterrupted, "interrupted"},

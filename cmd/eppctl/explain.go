@@ -82,9 +82,10 @@ was made, and of a recording. With --set, FIELD is one of
 
 --read asks a recording instead, as of any time in it: the fleet is played back
 from the recorded events and metrics, and the same function decides. Requests
-that serve had in flight are not recorded. Text is tokenized by engines that
---config names; without it the prompt must be token ids. Of an answer that --save or
--o json wrote, --read shows what was decided then.`,
+that serve had in flight are not recorded. Text is tokenized as
+--config says, by the model's files or by engines that answer now; without it the
+prompt must be token ids. Of an answer that --save or -o json wrote, --read shows
+what was decided then.`,
 		Example: `  # where would this go?
   eppctl explain --model llama --prompt "Once upon a time"
 

@@ -45,8 +45,8 @@ template files, no weights, are looked up in the hub's cache and fetched into it
 HF_HOME, HF_HUB_CACHE, HF_TOKEN, HF_ENDPOINT and HF_HUB_OFFLINE are read.
 
 A line that cannot be tokenized ends the command; its number is told, never its
-content. Chats with an image are tokenized up to it. Token ids in a body are printed
-as they are.`,
+content. Chats with an image, a sound or a video are tokenized up to the first, and
+stderr says so. Token ids in a body are printed as they are.`,
 		Example: `  # a text, as a completion's prompt
   echo -n "Once upon a time" | eppctl tokenize --model ./Llama-3.3-70B-Instruct
 

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/eppctl/eppctl/internal/core/index"
 	"github.com/eppctl/eppctl/internal/core/pick"
 	"github.com/eppctl/eppctl/internal/core/pod"
+	"github.com/eppctl/eppctl/internal/core/tokenizer"
 	"github.com/eppctl/eppctl/internal/testdata"
 )
 
@@ -91,6 +93,28 @@ func TestImagesFromBodyToMatch(t *testing.T) {
 	}
 	if media < 60 {
 		t.Errorf("%d images in all", media)
+	}
+}
+
+// uptoImage is a tokenizer that tells the ids before an image.
+type uptoImage struct{}
+
+func (uptoImage) Name() string { return "native" }
+func (uptoImage) Tokenize(context.Context, tokenizer.Text) (tokenizer.Result, error) {
+	return tokenizer.Result{IDs: ids(1, 40), Status: tokenizer.Exact, Cut: 40}, nil
+}
+
+// A prompt that is matched up to its image is told as such, of a question and of a pick,
+// and without its ids: their number looks like that of the whole.
+func TestExplainSaysWhereAnImageCuts(t *testing.T) {
+	r := newRig(t, rigOptions{provider: uptoImage{}})
+	const path, body = "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"http://x/y.png"}}]}]}`
+	r.ask(reqHeaders(fullDuplex, false, path, requestIDHeader, "x"), reqBody([]byte(body), true))
+	for _, answer := range []string{r.admin("POST", "/v1/explain?path="+path, body).Body.String(), r.admin("GET", "/v1/explain/x", "").Body.String()} {
+		var x pick.Explanation
+		if err := json.Unmarshal([]byte(answer), &x); err != nil || !x.Tokenizer.Cut || x.Tokens != 40 {
+			t.Errorf("%v: %.500s", err, answer)
+		}
 	}
 }
 

@@ -77,6 +77,7 @@ func (p *Picker) tokenize(ctx context.Context, c *prompt.Chain, a *ask, req *pro
 	}
 	switch {
 	case got.Why == reason.None:
+		q.Origin.Cut = got.Cut >= 0
 		q.Prompt = block.Prompt{Model: q.Base, LoRA: q.Adapter, Salt: req.Salt, Tokens: got.IDs, Cut: got.Cut, Items: itemsOf(got.Items)}
 		for _, ids := range got.Further {
 			q.Further = append(q.Further, block.Prompt{Model: q.Base, LoRA: q.Adapter, Salt: req.Salt, Tokens: ids, Cut: -1})

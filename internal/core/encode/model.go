@@ -54,7 +54,7 @@ func New(o Options) *Model {
 var (
 	ErrShape    = errors.New("requests of this shape are not encoded here")
 	ErrBody     = errors.New("the body is not a JSON object")
-	ErrNoPrompt = errors.New("the body has no prompt of text")
+	ErrNoPrompt = errors.New("the body has no prompt that is a text or a list of texts")
 	ErrNoChat   = errors.New("chats of this model are not rendered here")
 	ErrNotText  = errors.New("the prompt is not Unicode")
 )

@@ -109,7 +109,7 @@ func (r *Row) explainMatch() ExplainedMatch {
 }
 
 func (o *Origin) explain() ExplainedTokenizer {
-	x := ExplainedTokenizer{Provider: text(o.Provider), Status: text(o.Status), Tried: []ExplainedAttempt{}}
+	x := ExplainedTokenizer{Provider: text(o.Provider), Status: text(o.Status), Cut: o.Cut, Tried: []ExplainedAttempt{}}
 	for _, t := range o.Tried {
 		x.Tried = append(x.Tried, ExplainedAttempt{t.Provider, string(t.Why), text(t.Detail)})
 	}

@@ -63,6 +63,9 @@ type ExplainedTokenizer struct {
 	// Split is the splitter of native ids, likewise: the name of a hand-written one, or
 	// "regex", for a pattern that goes through a general engine and is slower.
 	Split string `json:"split,omitempty"`
+	// Cut tells that the prompt is matched up to its first image, sound or video, since
+	// nobody told its name; absent otherwise.
+	Cut bool `json:"cut,omitempty"`
 	// Tried are the providers that could not tell, in order.
 	Tried []ExplainedAttempt `json:"tried"`
 }

@@ -42,6 +42,9 @@ type Origin struct {
 	Provider string // "body", "native", "render", "tokenize"; "bytes" = nobody, and the bytes are compared; "" = nobody
 	Status   string // what the provider claims: "exact", "unverified"; "" without ids
 	Tried    []Attempt
+	// Cut tells that the ids are of the prompt up to its first image, sound or video that
+	// no provider named: what is behind it matches nothing.
+	Cut bool
 }
 
 // Attempt is a provider that could not tell, and why.

@@ -220,7 +220,7 @@ func (c *Chain) why(err error) (reason.Code, string) {
 	case errors.Is(err, tokenizer.ErrShape), errors.Is(err, tokenizer.ErrMedia), errors.Is(err, tokenizer.ErrTruncated), errors.Is(err, tokenizer.ErrManyPrompts):
 		return reason.Shape, ""
 	}
-	return reason.TokenizeFailed, ""
+	return reason.TokenizeFailed, err.Error()
 }
 
 func (l *Link) ask(ctx context.Context, t tokenizer.Text, enter Enter) (tokenizer.Result, error) {

@@ -289,7 +289,7 @@ func TestChainAsksRefutedLast(t *testing.T) {
 		tried    []prompt.Attempt
 	}{
 		"another tells":    {[]prompt.Link{refuted, {Provider: works}}, "works", []prompt.Attempt{{"native", reason.Refuted, against}}},
-		"nobody else does": {[]prompt.Link{refuted, {Provider: fails}}, "native", []prompt.Attempt{{"native", reason.Refuted, against}, {"fails", reason.TokenizeFailed, ""}}},
+		"nobody else does": {[]prompt.Link{refuted, {Provider: fails}}, "native", []prompt.Attempt{{"native", reason.Refuted, against}, {"fails", reason.TokenizeFailed, "unknown normalizer"}}},
 		"another hangs":    {[]prompt.Link{refuted, {Provider: stuck}}, "native", []prompt.Attempt{{"native", reason.Refuted, against}, {"stuck", reason.TokenizeSlow, ""}}},
 		"nobody else is":   {[]prompt.Link{refuted}, "native", nil},
 	} {

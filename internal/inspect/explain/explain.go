@@ -115,14 +115,14 @@ func (c *Command) answer(ctx context.Context, server Asker, stdin io.Reader) (r 
 	return r, answer, x, err
 }
 
-// untokenized is an error when no engine told the prompt's token ids.
+// untokenized is an error when nobody told the prompt's token ids.
 func untokenized(x *pick.Explanation) error {
 	switch why := reason.Code(deref(x.Unmatched)); why {
 	case reason.NoTokenizer, reason.TokenizeFailed, reason.TokenizeSlow, reason.Deadline:
 		return &inspect.Error{
 			Kind: inspect.Unreachable, Code: "E_TOKENIZE", What: fmt.Sprintf("the prompt cannot be turned into token ids: %s", why),
-			Why:  "that takes an engine's /tokenize, which a recording does not hold",
-			Hint: "try: --token-ids 1,2,3, or --config FILE with pods, or models[].tokenize.urls, that answer now",
+			Why:  "that takes the model's files or an engine, which a recording does not hold",
+			Hint: "try: --token-ids 1,2,3, or --config FILE with models[].tokenizer.source, or with pods that answer now",
 		}
 	}
 	return nil

@@ -19,7 +19,9 @@ func TestWhoTold(t *testing.T) {
 	}{
 		"an engine": {pick.ExplainedTokenizer{Provider: word("tokenize"), Status: word("exact"), Tried: tried}, "        token ids by tokenize, exact\n" + failed},
 		"nobody":    {pick.ExplainedTokenizer{Tried: tried}, "        nobody told the token ids\n" + failed},
-		"a guess":   {pick.ExplainedTokenizer{Provider: word("bytes")}, "        nobody told the token ids; pods are compared by the bytes sent to them before, which is approximate\n"},
+		"up to an image": {pick.ExplainedTokenizer{Provider: word("native"), Status: word("exact"), Cut: true, Tried: tried[1:]},
+			"        token ids by native, exact\n        matched up to the first image, sound or video: no renderer told its name\n        not by render: tokenize-failed (HTTP status 500)\n"},
+		"a guess": {pick.ExplainedTokenizer{Provider: word("bytes")}, "        nobody told the token ids; pods are compared by the bytes sent to them before, which is approximate\n"},
 	} {
 		_, x := answer(t, "picked")
 		x.Tokenizer = tc.told

@@ -258,6 +258,9 @@ func (p *page) tokenizer() {
 		p.line("", "split by regexp2: the tokenizer's pattern is none that is known here, which is slower and no less exact")
 	}
 	p.parity(x.Parity)
+	if x.Cut {
+		p.line("", "matched up to the first image, sound or video: no renderer told its name")
+	}
 	for _, t := range x.Tried {
 		text := "not by " + t.Provider + ": " + t.Reason
 		if t.Detail != nil {

@@ -43,7 +43,7 @@ func (p *page) tokens() {
 		p.line("", mediaText(x.Media))
 	}
 	if x.Cut != nil {
-		p.line("", fmt.Sprintf("from id %d on the content is not determined by ids (an image)", *x.Cut))
+		p.line("", fmt.Sprintf("matched up to id %d, where an image, a sound or a video stands that no renderer told the name of", *x.Cut))
 	}
 	if f := x.Files; f != nil {
 		p.line("", fmt.Sprintf("%s of %s, sha256 %.12s", f.Vocabulary, f.Source, f.SHA256), "split by "+f.Split, templateText(f.Template, f.NoChat))

@@ -258,9 +258,16 @@ type record struct {
 	Doubts []string `json:"doubts,omitempty"`
 }
 
+// cutNote is said once, as doubts are: the ids and their number look whole.
+const cutNote = "ids end before the first image, sound or video of a request: how many tokens it takes, a render endpoint knows"
+
 // print prints a line for each prompt of an input, in their order.
 func (w *writer) print(in input, e *encode.Encoding) error {
-	for _, d := range e.Doubts {
+	notes := e.Doubts
+	if e.Cut >= 0 {
+		notes = append(slices.Clip(notes), cutNote)
+	}
+	for _, d := range notes {
 		if !slices.Contains(w.warned, d) {
 			w.warned = append(w.warned, d)
 			fmt.Fprintf(w.streams.Err, "warn: %s\n", out.Clean(d))

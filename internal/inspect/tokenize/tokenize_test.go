@@ -85,7 +85,7 @@ func TestRun(t *testing.T) {
 			want: `{"line":1,"prompt":1,"count":3,"ids":[0,37,346]}` + "\n" + `{"line":1,"prompt":2,"count":2,"ids":[0,37]}` + "\n" +
 				`{"line":2,"prompt":1,"count":1,"ids":[5]}` + "\n" + `{"line":2,"prompt":2,"count":2,"ids":[6,7]}` + "\n" + `{"line":3,"count":2,"ids":[0,37]}` + "\n"},
 		{name: "pieces of several", set: func(c *Command) { c.Pieces, c.Count = true, true }, in: `{"prompt":["B","B"]}`, want: "0\t\"<|bos|>\"\n37\t\"B\"\n\n0\t\"<|bos|>\"\n37\t\"B\"\n\n"},
-		{name: "a mixture", in: `{"prompt":["sesame",[5]]}`, fail: "no prompt of text", kind: inspect.Failed},
+		{name: "a mixture", in: `{"prompt":["sesame",[5]]}`, fail: "no prompt that is a text or a list of texts", kind: inspect.Failed},
 		{name: "ids of /generate", in: `{"input_ids":[5,6]}` + "\n" + `{"token_ids":[7],"sampling_params":{}}` + "\n" + `{"text":"Block","sampling_params":{}}`, want: "[5,6]\n[7]\n[0,37,346]\n"},
 		{name: "an embedding's ids", set: func(c *Command) { c.API = "embeddings" }, in: `{"input":[9,8]}`, want: "[9,8]\n"},
 		{name: "a body on several lines", set: func(c *Command) { c.Count = true }, in: "{\n \"messages\": [\n  {\"role\": \"user\", \"content\": \"Block\"}\n ]\n}\n", want: "14\n"},
@@ -115,6 +115,7 @@ func TestRun(t *testing.T) {
 		{name: "no such template", set: func(c *Command) { c.ChatTemplate = "./none.jinja" }, fail: "none.jinja", kind: inspect.Usage},
 		{name: "no such zone", set: func(c *Command) { c.TimeZone = "Mars/Olympus" }, fail: "Mars/Olympus", kind: inspect.Usage},
 		{name: "a doubt", set: func(c *Command) { c.Engine, c.Count = "sglang", true }, in: `{"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]}`, want: "13\n", errs: "not verified"},
+		{name: "a chat with an image", set: func(c *Command) { c.Count = true }, in: `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"sesame"}},{"type":"text","text":"a"}]}]}`, want: "2\n", errs: "end before the first image"},
 		{name: "a broken line", in: "\"Block\"\n\"sesame\n\"Block\"\n", want: "[0,37,346]\n", fail: "line 2 ", kind: inspect.Failed},
 		{name: "and going on", set: func(c *Command) { c.KeepGoing = true }, in: "\"Block\"\n\"sesame\n{\"sesame\":1}\n{\"prompt\":[1.5]}\n[1]\n\"\\ud800\"\n\"Block\"\n",
 			want: "[0,37,346]\n[0,37,346]\n", errs: "line 6", fail: "tokenized: 5", kind: inspect.Incomplete},
