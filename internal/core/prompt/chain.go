@@ -208,17 +208,22 @@ func telling(tried []Attempt) reason.Code {
 	return why
 }
 
+// shapes are the refusals of what a provider has no form for.
+var shapes = [...]error{tokenizer.ErrShape, tokenizer.ErrMedia, tokenizer.ErrTruncated, tokenizer.ErrManyPrompts}
+
 func (c *Chain) why(err error) (reason.Code, string) {
 	if c.Why != nil {
 		if code, detail := c.Why(err); code != "" {
 			return code, detail
 		}
 	}
-	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) {
 		return reason.TokenizeSlow, ""
-	case errors.Is(err, tokenizer.ErrShape), errors.Is(err, tokenizer.ErrMedia), errors.Is(err, tokenizer.ErrTruncated), errors.Is(err, tokenizer.ErrManyPrompts):
-		return reason.Shape, ""
+	}
+	for _, shape := range shapes {
+		if errors.Is(err, shape) {
+			return reason.Shape, shape.Error()
+		}
 	}
 	return reason.TokenizeFailed, err.Error()
 }

@@ -3,6 +3,7 @@ package prompt_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -271,6 +272,22 @@ func TestChainSees(t *testing.T) {
 		}
 		if a.Provider != c.by || tried != c.log || a.Cut != c.cut {
 			t.Errorf("%s: by %q behind %q, cut %d", name, a.Provider, tried, a.Cut)
+		}
+	}
+}
+
+// What a provider has no form for, and what went wrong at it, stands beside the reason.
+func TestChainTellsDetails(t *testing.T) {
+	for want, err := range map[prompt.Attempt]error{
+		{Provider: "p", Why: reason.Shape, Detail: "request has parts that are no text"}:            fmt.Errorf("tokenize at http://e: %w", tokenizer.ErrMedia),
+		{Provider: "p", Why: reason.Shape, Detail: "request has more prompts than are asked about"}: tokenizer.ErrManyPrompts,
+		{Provider: "p", Why: reason.TokenizeFailed, Detail: "tokenize at http://e: refused"}:        errors.New("tokenize at http://e: refused"),
+		{Provider: "p", Why: reason.TokenizeSlow}:                                                   fmt.Errorf("at http://e: %w", context.DeadlineExceeded),
+	} {
+		p := provider{"p", func(context.Context, tokenizer.Text) (tokenizer.Result, error) { return tokenizer.Result{}, err }}
+		chain := prompt.Chain{Links: []prompt.Link{{Provider: p}}}
+		if got := chain.Tokens(t.Context(), parse(t, body), "base", []byte(body), nil); !slices.Equal(got.Tried, []prompt.Attempt{want}) {
+			t.Errorf("%v, want %v", got.Tried, want)
 		}
 	}
 }

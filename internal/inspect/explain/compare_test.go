@@ -206,3 +206,21 @@ func TestMediaText(t *testing.T) {
 		}
 	}
 }
+
+// TestSameIDs: of a prompt that ends at its image the engine was compared up to there.
+func TestSameIDs(t *testing.T) {
+	for want, cut := range map[string]bool{
+		"ENGINE  http://e makes the same 51 token ids by render\n":                                   false,
+		"ENGINE  http://e makes the same 51 token ids by render, before the image, sound or video\n": true,
+	} {
+		_, x := answer(t, "picked")
+		x.Tokenizer.Cut = cut
+		s, got := pipe()
+		if err := Render(s.Out, s, x, Options{Now: now, Against: &Comparison{Engine: "http://e", By: "render", Equal: true, Compared: 51}}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(got.String(), "\n"+want) {
+			t.Errorf("no %q in\n%.600s", want, got)
+		}
+	}
+}

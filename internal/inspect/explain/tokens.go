@@ -43,7 +43,7 @@ func (p *page) tokens() {
 		p.line("", mediaText(x.Media))
 	}
 	if x.Cut != nil {
-		p.line("", fmt.Sprintf("matched up to id %d, where an image, a sound or a video stands that no renderer told the name of", *x.Cut))
+		p.line("", fmt.Sprintf("matched up to id %d, before an image, a sound or a video that no renderer told the name of", *x.Cut))
 	}
 	if f := x.Files; f != nil {
 		p.line("", fmt.Sprintf("%s of %s, sha256 %.12s", f.Vocabulary, f.Source, f.SHA256), "split by "+f.Split, templateText(f.Template, f.NoChat))
@@ -112,7 +112,11 @@ func (p *page) against() {
 		return
 	}
 	if c.Equal {
-		p.line("ENGINE", fmt.Sprintf("%s makes the same %s by %s", c.Engine, out.Plural(c.Compared, "token id"), c.By))
+		same := fmt.Sprintf("%s makes the same %s by %s", c.Engine, out.Plural(c.Compared, "token id"), c.By)
+		if p.x.Tokenizer.Cut {
+			same += ", before the image, sound or video"
+		}
+		p.line("ENGINE", same)
 		return
 	}
 	d := c.Difference
