@@ -39,6 +39,17 @@ func TestTK63(t *testing.T) {
 	}
 }
 
+// TestUnigramAllocations: a call by Viterbi makes room for its pieces, not for each of
+// them. The race detector's pools forget at random.
+func TestUnigramAllocations(t *testing.T) {
+	tok := loadObject(t, components()["unigram"])
+	text := strings.Repeat("The quick brown fox, 12 of them: jumps(over) lazy dogs.\n", 300)
+	encode(t, tok, text)
+	if n := testing.AllocsPerRun(20, func() { encode(t, tok, text) }); n > 40 && !raceBuild { // 3,000 words
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // TestTK61: one piece of 128 kB, of the kinds that BPE is worst at, has the ids that
 // a cut of the same text cannot change. That it takes near linear time is a row of
 // make bench-tokenizer.

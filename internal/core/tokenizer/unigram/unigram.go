@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -80,6 +81,41 @@ type step struct {
 	id    uint32
 }
 
+// span is a stretch of the best way, which is an entry.
+type span struct {
+	from, to int32
+	id       uint32
+}
+
+// scratch is what a piece is worked out in.
+type scratch struct {
+	best []step // by position
+	way  []span // from the end
+}
+
+// scratches are used again: pieces are words mostly, and three allocations for each took
+// more than half of the time (180 English words in 53 µs, and now in 23).
+var scratches = sync.Pool{New: func() any { return new(scratch) }}
+
+// keptSteps bounds what stays of a long piece, in positions: a megabyte and a half.
+const keptSteps = 1 << 16
+
+func (x *scratch) done() {
+	if cap(x.best) <= keptSteps {
+		scratches.Put(x)
+	}
+}
+
+// start makes room for a piece of n bytes, to whose positions no way leads yet.
+func (x *scratch) start(n int) []step {
+	x.best = slices.Grow(x.best[:0], n+1)[:n+1]
+	x.best[0] = step{}
+	for i := 1; i <= n; i++ {
+		x.best[i] = step{from: -1}
+	}
+	return x.best
+}
+
 // kept is a score as it is kept.
 func (m *Model) kept(score float64) float64 {
 	if m.single {
@@ -95,10 +131,9 @@ const stepsPerLook = 1 << 14
 
 // Append appends the ids of a piece, unless ctx ends before.
 func (m *Model) Append(ctx context.Context, out []uint32, s string) ([]uint32, error) {
-	best := make([]step, len(s)+1)
-	for i := 1; i <= len(s); i++ {
-		best[i].from = -1
-	}
+	x := scratches.Get().(*scratch)
+	defer x.done()
+	best := x.start(len(s))
 	reach := func(from, to int, score float64, id uint32) {
 		if x := &best[to]; x.from < 0 || score > x.score {
 			*x = step{score, int32(from), id}
@@ -130,29 +165,27 @@ func (m *Model) Append(ctx context.Context, out []uint32, s string) ([]uint32, e
 		}
 		i += n
 	}
-	return m.walk(out, s, best), nil
+	return m.walk(out, s, x), nil
 }
 
 // walk goes back over the best way. Neighbouring unknown characters are one.
-func (m *Model) walk(out []uint32, s string, best []step) []uint32 {
-	type span struct {
-		from, to int
-		id       uint32
-	}
-	var way []span
-	for i := len(s); i > 0; {
-		x := span{int(best[i].from), i, best[i].id}
-		if i = x.from; x.id == m.unknown && len(way) > 0 && way[len(way)-1].id == m.unknown {
-			way[len(way)-1].from = x.from
+func (m *Model) walk(out []uint32, s string, x *scratch) []uint32 {
+	way := x.way[:0]
+	for i := int32(len(s)); i > 0; {
+		at := x.best[i]
+		if n := len(way); at.id == m.unknown && n > 0 && way[n-1].id == m.unknown {
+			way[n-1].from = at.from
 		} else {
-			way = append(way, x)
+			way = append(way, span{at.from, i, at.id})
 		}
+		i = at.from
 	}
-	for _, x := range slices.Backward(way) {
-		if x.id != m.unknown {
-			out = append(out, x.id)
+	x.way = way
+	for _, w := range slices.Backward(way) {
+		if w.id != m.unknown {
+			out = append(out, w.id)
 		} else {
-			out = m.appendUnknown(out, s[x.from:x.to])
+			out = m.appendUnknown(out, s[w.from:w.to])
 		}
 	}
 	return out
@@ -165,8 +198,8 @@ func (m *Model) appendUnknown(out []uint32, text string) []uint32 {
 	if m.bytes == nil {
 		return append(out, m.unknown)
 	}
-	for _, b := range []byte(text) {
-		out = append(out, m.bytes[b])
+	for i := range len(text) {
+		out = append(out, m.bytes[text[i]])
 	}
 	return out
 }
