@@ -16,8 +16,9 @@ import (
 // MaxFile caps a tokenizer file, in bytes. The largest seen has 34 MB.
 const MaxFile = 256 << 20
 
-// LoadHuggingFace reads a tokenizer.json. truncation and padding are not looked at:
-// engines set their own.
+// LoadHuggingFace reads a tokenizer.json. Its truncation and padding have no effect, as
+// in engines: transformers turns both off before each call that does not ask for them
+// (set_truncation_and_padding, 5.19.0), where the bare library would follow the file.
 func LoadHuggingFace(b []byte) (*Tokenizer, error) {
 	t, err := loadHuggingFace(b)
 	if err != nil {
