@@ -89,3 +89,34 @@ func TestPatterns(t *testing.T) {
 		})
 	}
 }
+
+// kimi is the pattern of Kimi-K2: pat_str of tokenization_kimi.py beside the model.
+const kimi = `[\p{Han}]+|` +
+	`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
+	`[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|` +
+	`\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`
+
+// TestKimi holds the splitter of Kimi's rank files against tiktoken, which its engines
+// split by: the vocabulary itself is no file that may be had here.
+func TestKimi(t *testing.T) {
+	ranks := revealing()
+	file := filepath.Join(t.TempDir(), "ranks")
+	if err := os.WriteFile(file, ranks, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	options, err := json.Marshal(object{"pattern": kimi, "specials": object{}, "nfc": false})
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts := patternTexts()
+	for _, pattern := range []string{"kimi", kimi} {
+		tok, err := native.LoadTiktoken(ranks, native.RankOptions{Pattern: pattern})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tok.Info().Split; got != "kimi" {
+			t.Errorf("split by %s", got)
+		}
+		compare(t, tok, newOracleOf(t, "ranks", file, string(options)), texts)
+	}
+}
