@@ -248,8 +248,8 @@ func (l *Link) ask(ctx context.Context, t tokenizer.Text, enter Enter) (tokenize
 }
 
 // whole makes sure that a provider gave ids of each prompt, and of one with media where
-// they stand. Renderers before vLLM's features tell nothing of images (`features: null`):
-// then any other at the same place would be taken for this one.
+// each stands. Renderers before vLLM's features tell nothing of images (`features: null`):
+// then any other at the same place would be taken for this one, and so for one of several.
 func whole(res *tokenizer.Result, r *Request) error {
 	if len(res.IDs) == 0 || slices.ContainsFunc(res.Further, func(ids []uint32) bool { return len(ids) == 0 }) {
 		return errNoIDs
@@ -257,8 +257,8 @@ func whole(res *tokenizer.Result, r *Request) error {
 	if got := 1 + len(res.Further); got != r.Prompts {
 		return fmt.Errorf("provider gave ids of %d prompts; the request has %d", got, r.Prompts)
 	}
-	if r.Media > 0 && len(res.Items) == 0 && res.Cut < 0 {
-		return fmt.Errorf("provider tells of none of %d: %w", r.Media, tokenizer.ErrMedia)
+	if len(res.Items) < r.Media && res.Cut < 0 {
+		return fmt.Errorf("provider tells of %d of %d: %w", len(res.Items), r.Media, tokenizer.ErrMedia)
 	}
 	return nil
 }

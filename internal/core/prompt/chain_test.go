@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -256,6 +257,7 @@ func TestChainSees(t *testing.T) {
 		"nobody sees":        {[]prompt.Link{native}, image, "native", "", 1},
 		"who sees fails":     {[]prompt.Link{native, blind}, image, "native", "render", 1},
 		"who sees is silent": {[]prompt.Link{native, silent}, image, "native", "silent", 1},
+		"it sees one of two": {[]prompt.Link{native, sees}, strings.Replace(image, "}]", "},"+image[1:], 1), "native", "render", 1},
 		"all are silent":     {[]prompt.Link{silent}, image, "", "silent", -1},
 		"of text none need":  {[]prompt.Link{silent}, text, "silent", "", -1},
 		"text goes first":    {[]prompt.Link{sees, native}, text, "render", "", -1},
