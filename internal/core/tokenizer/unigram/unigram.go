@@ -94,7 +94,7 @@ type scratch struct {
 }
 
 // scratches are used again: pieces are words mostly, and three allocations for each took
-// more than half of the time (180 English words in 53 µs, and now in 23).
+// more than half of the time (180 English words in 53 µs, and now in 23: BenchmarkAppend).
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
 // keptSteps bounds what stays of a long piece, in positions: a megabyte and a half.

@@ -176,3 +176,24 @@ func FuzzAppend(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkAppend encodes 180 English words, a piece each.
+func BenchmarkAppend(b *testing.B) {
+	var pieces []Piece
+	for i, text := range strings.Fields("<unk> a b c d e f g h i j k l m n o p q r s t u v w x y z th he in er an re on at en nd ti es or te of ed is it al ar st to nt the and ing ion") {
+		pieces = append(pieces, Piece{Text: text, Score: -float64(i) / 10})
+	}
+	m, err := New(pieces, &unknown, false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	words := strings.Fields(strings.Repeat("the quick brown fox jumps over lazy dogs and ", 20))
+	var out []uint32
+	b.ReportAllocs()
+	for b.Loop() {
+		out = out[:0]
+		for _, w := range words {
+			out, _ = m.Append(context.Background(), out, w)
+		}
+	}
+}
