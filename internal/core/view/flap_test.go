@@ -187,34 +187,44 @@ func (f *flapping) wantNothing() {
 // elsewhere, when it fails, or when it ends before a first byte; one that ended well is
 // announced within the time that engines take for it.
 func TestExpectationsEndWithTheirRequests(t *testing.T) {
+	one, first := &block.Prompt{Tokens: make([]uint32, 64), Cut: -1}, numbered(0, 64)
 	for name, c := range map[string]struct {
 		do   func(f *flapping, r *Placement)
-		left int // right after it
+		left bool // right after it
 	}{
-		"moved":      {func(f *flapping, r *Placement) { r.Move(f.pods[0], f.now) }, 0},
-		"failed":     {func(f *flapping, r *Placement) { r.Status(true, f.now); r.Whole(f.now); r.End(f.now) }, 0},
-		"given up":   {func(f *flapping, r *Placement) { r.End(f.now) }, 0},
-		"under way":  {func(f *flapping, r *Placement) { r.FirstByte(f.now) }, 1},
-		"ended well": {func(f *flapping, r *Placement) { r.FirstByte(f.now); r.End(f.now) }, 1},
+		"moved":      {func(f *flapping, r *Placement) { r.Move(f.pods[0], f.now) }, false},
+		"failed":     {func(f *flapping, r *Placement) { r.Status(true, f.now); r.Whole(f.now); r.End(f.now) }, false},
+		"given up":   {func(f *flapping, r *Placement) { r.End(f.now) }, false},
+		"under way":  {func(f *flapping, r *Placement) { r.FirstByte(f.now) }, true},
+		"ended well": {func(f *flapping, r *Placement) { r.FirstByte(f.now); r.End(f.now) }, true},
 	} {
-		f := newFlapping(t, 1)
-		on := f.pods[1]
-		r := f.Place(on, Work{Prompt: &block.Prompt{Tokens: make([]uint32, 64), Cut: -1}, Tokens: 64, Rank: -1}, f.now)
-		expected := func(at int64) int {
-			f.Index.Sweep(at)
-			s, _ := f.Index.Member(on.Members[0])
-			return s.Expectations
-		}
-		if n := expected(f.now); n != 1 {
-			t.Fatalf("%d expected of the pod", n)
-		}
-		c.do(f, r)
-		if n := expected(f.now + int64(announceBy) - 1); n != c.left {
-			t.Errorf("%s: %d expected of the pod, want %d", name, n, c.left)
-		}
-		r.End(f.now)
-		if n := expected(f.now + int64(announceBy)); n != 0 {
-			t.Errorf("%s: %d expected of the pod for good", name, n)
+		for _, w := range []Work{
+			{Prompt: one, Tokens: 64, Rank: -1},
+			{Prompt: &first, Further: []block.Prompt{numbered(1000, 64), numbered(0, 64)}, Tokens: 192, Rank: -1}, // each by itself
+		} {
+			f := newFlapping(t, 1)
+			on, prompts := f.pods[1], 1+len(w.Further)
+			r := f.Place(on, w, f.now)
+			expected := func(at int64) int {
+				f.Index.Sweep(at)
+				s, _ := f.Index.Member(on.Members[0])
+				return s.Expectations
+			}
+			if n := expected(f.now); n != prompts {
+				t.Fatalf("%d expected of the pod, of %d prompts", n, prompts)
+			}
+			c.do(f, r)
+			left := 0
+			if c.left {
+				left = prompts
+			}
+			if n := expected(f.now + int64(announceBy) - 1); n != left {
+				t.Errorf("%s: %d expected of the pod, want %d", name, n, left)
+			}
+			r.End(f.now)
+			if n := expected(f.now + int64(announceBy)); n != 0 {
+				t.Errorf("%s: %d expected of the pod for good", name, n)
+			}
 		}
 	}
 }

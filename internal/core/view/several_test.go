@@ -44,40 +44,6 @@ func TestSeveralPromptsHoldWhatIsDistinct(t *testing.T) {
 	}
 }
 
-// Each prompt is expected of the pod, and none for longer than its request.
-func TestSeveralPromptsAreExpected(t *testing.T) {
-	for name, c := range map[string]struct {
-		do   func(f *flapping, r *Placement)
-		left int // right after it
-	}{
-		"moved":      {func(f *flapping, r *Placement) { r.Move(f.pods[0], f.now) }, 0},
-		"given up":   {func(f *flapping, r *Placement) { r.End(f.now) }, 0},
-		"under way":  {func(f *flapping, r *Placement) { r.FirstByte(f.now) }, 3},
-		"ended well": {func(f *flapping, r *Placement) { r.FirstByte(f.now); r.End(f.now) }, 3},
-	} {
-		f := newFlapping(t, 1)
-		on := f.pods[1]
-		first := numbered(0, 64)
-		r := f.Place(on, Work{Prompt: &first, Further: []block.Prompt{numbered(1000, 64), numbered(0, 64)}, Tokens: 192, Rank: -1}, f.now)
-		expected := func(at int64) int {
-			f.Index.Sweep(at)
-			s, _ := f.Index.Member(on.Members[0])
-			return s.Expectations
-		}
-		if n := expected(f.now); n != 3 {
-			t.Fatalf("%d expected of the pod", n)
-		}
-		c.do(f, r)
-		if n := expected(f.now + int64(announceBy) - 1); n != c.left {
-			t.Errorf("%s: %d expected of the pod, want %d", name, n, c.left)
-		}
-		r.End(f.now)
-		if n := expected(f.now + int64(announceBy)); n != 0 {
-			t.Errorf("%s: %d expected of the pod for good", name, n)
-		}
-	}
-}
-
 // An engine must announce a block where one prompt of all surely has a new one.
 func TestSeveralPromptsCause(t *testing.T) {
 	for uncached, want := range map[int]uint64{47: 0, 48: 1} {
